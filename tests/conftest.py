@@ -3,10 +3,17 @@
 import os
 import shutil
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 
 from folders import make_base
+
+# What pytest makes of the tests is kept out of their folders, and kept: else each of its processes, of which
+# there are many, makes it anew for seconds.
+sys.pycache_prefix = str(Path(__file__).parents[1] / "build/pycache")
+sys.dont_write_bytecode = False
 
 made = None  # the folder for all tests, by the process that made it
 

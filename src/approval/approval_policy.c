@@ -40,11 +40,11 @@ const char *sandbox_permissions_name(enum sandbox_permissions permissions)
     return permission_names[permissions];
 }
 
-/* What nobody has denied, others' temporary folders, is no reason to keep a command in. */
+/* Temporary folders of others are no reason to keep a command in. */
 static bool has_denied_reads(const struct access_map *access)
 {
     for (size_t i = 0; i < access->len; i++)
-        if (access->entries[i].access == ACCESS_DENY && !access->entries[i].needs_mounts)
+        if (access->entries[i].access == ACCESS_DENY && !access->entries[i].is_others_tmp)
             return true;
     return false;
 }

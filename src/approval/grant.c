@@ -11,7 +11,7 @@
 #include "base/path.h"
 #include "denial/denial.h"
 #include "policy/access.h"
-#include "policy/protect.h"
+#include "policy/believed.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -60,144 +60,12 @@ static bool is_own(char *const *own_paths, const char *path)
     return false;
 }
 
-static bool is_one_of(const char *name, size_t len, const char *const *names)
-{
-    for (; *names; names++)
-        if (strlen(*names) == len && strncmp(*names, name, len) == 0)
-            return true;
-    return false;
-}
-
-/* What git runs or obeys; the rest of a git directory is data. `rest`: below it. */
-static bool is_git_setting(const char *rest)
-{
-    static const char *const names[] = {"hooks",   "config",    "config.worktree", "info",
-                                        "modules", "commondir", "gitdir",          NULL};
-    const char *last = strrchr(rest, '/');
-
-    rest += strspn(rest, "/");
-    return is_one_of(rest, strcspn(rest, "/"), names) ||
-           (last && is_one_of(last + 1, strlen(last + 1), names));
-}
-
-static bool is_git(const char *name, size_t len)
-{
-    return len == 4 && strncmp(name, ".git", len) == 0;
-}
-
 static bool is_below_git(const char *path)
 {
     for (size_t len; *path; path += len) {
         path += strspn(path, "/");
         len = strcspn(path, "/");
-        if (is_git(path, len))
-            return true;
-    }
-    return false;
-}
-
-/* Protected names, wherever they are, and what the hooks of projects and their tools are called. */
-static bool has_believed_name(const char *path)
-{
-    for (size_t len; *path; path += len) {
-        path += strspn(path, "/");
-        len = strcspn(path, "/");
-        if (is_git(path, len) ? is_git_setting(path + len) : protect_has_name(path, len))
-            return true;
-    }
-    return false;
-}
-
-/* What root can write: where programs are found, and what logins, shells, the loader and timers read. */
-static bool is_of_system(const char *path)
-{
-    static const char *const places[] = {
-        "/usr/bin",
-        "/usr/sbin",
-        "/usr/lib",
-        "/usr/local/bin",
-        "/usr/local/sbin",
-        "/usr/local/lib",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib64",
-        "/var/spool/cron",
-        "/etc/bash.bashrc",
-        "/etc/cron.d",
-        "/etc/crontab",
-        "/etc/environment",
-        "/etc/gitconfig",
-        "/etc/ld.so.conf",
-        "/etc/ld.so.conf.d",
-        "/etc/ld.so.preload",
-        "/etc/pam.d",
-        "/etc/profile",
-        "/etc/profile.d",
-        "/etc/ssh",
-        "/etc/sudoers",
-        "/etc/sudoers.d",
-        "/etc/systemd",
-        "/etc/zsh",
-    };
-
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (path_is_within(path, places[i]) || path_is_within(places[i], path))
-            return true;
-    return false;
-}
-
-bool grant_may_write(const char *path, const char *home)
-{
-    return !grant_is_believed(path, home) && !is_of_system(path);
-}
-
-bool grant_is_believed(const char *path, const char *home)
-{
-    static const char *const files[] = {
-        ".profile",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_logout",
-        ".bashrc",
-        ".zshenv",
-        ".zprofile",
-        ".zshrc",
-        ".zlogin",
-        ".zlogout",
-        ".kshrc",
-        ".inputrc",
-        ".xprofile",
-        ".xsession",
-        ".xsessionrc",
-        ".xinitrc",
-        ".ssh",
-        ".gnupg",
-        ".gitconfig",
-        ".npmrc",
-        ".envrc",
-        ".vimrc",
-        ".emacs",
-        "bin",
-        ".local/bin",
-        ".config/git",
-        ".config/autostart",
-        ".config/systemd",
-        ".config/fish",
-        ".config/nvim",
-        ".emacs.d",
-        ".pam_environment",
-        ".local/share/systemd",
-        ".local/share/applications",
-        ".config/environment.d",
-    };
-
-    if (has_believed_name(path))
-        return true;
-    for (size_t i = 0; home && i < sizeof files / sizeof *files; i++) {
-        AUTO_FREE char *file = path_join(home, files[i]);
-
-        if (path_is_within(path, file) || path_is_within(file, path))
+        if (len == 4 && strncmp(path, ".git", len) == 0)
             return true;
     }
     return false;
@@ -207,7 +75,7 @@ static bool is_out_of_bounds(const struct grant_bounds *bounds, const char *path
 {
     const struct access_entry *entry = access_map_find(bounds->access, path);
 
-    return is_own(bounds->own_paths, path) || grant_is_believed(path, bounds->home) ||
+    return is_own(bounds->own_paths, path) || place_is_believed(path, bounds->home) ||
            is_below_git(path) || (entry && (entry->access == ACCESS_DENY || entry->is_protected));
 }
 
@@ -256,7 +124,7 @@ static bool add_path(const char *name, enum access wanted, const struct grant_bo
         overlay->entries.len >= GRANT_PATHS_MAX)
         return false;
     if (wanted == ACCESS_WRITE &&
-        !(grant_may_write(name, bounds->home) && grant_may_write(path, bounds->home)))
+        !(place_may_be_opened(name, bounds->home) && place_may_be_opened(path, bounds->home)))
         return false;
     if (!is_granted(overlay, path, wanted))
         profile_entries_add(&overlay->entries, &added);

@@ -33,15 +33,6 @@ char *overlay_words(const struct profile_overlay *overlay);
  * may be NULL). */
 int overlay_settle(struct profile_overlay *overlay, char *const *own_paths, struct err *err);
 
-/* Other programs run or believe what is there, outside of every sandbox: a protected name (of a `.git`
- * hooks and settings), hooks, or, in `home` (NULL: not known), what shells, sessions and git read; or such
- * a thing is below it. Nobody is asked about such a path in passing. */
-bool grant_is_believed(const char *path, const char *home);
-
-/* Somebody may be asked whether the path may be written: it is not believed, nor one of the system's programs
- * and of what logins, shells and timers read, nor is one of these below it. */
-bool grant_may_write(const char *path, const char *home);
-
 /* What the denials that the sandbox is the cause of, and that are facts, would have needed (what only the
  * output says was refused gives nothing: a command prints what it likes): of a file that is there the
  * file alone, of one that is not its directory; for a host, the network as a whole (a sandbox without

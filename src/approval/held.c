@@ -10,7 +10,6 @@
 #include "approval/held.h"
 
 #include "approval/approvals.h"
-#include "approval/grant.h"
 #include "approval/requirement.h"
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -20,6 +19,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "policy/believed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +188,7 @@ static bool is_guarded(const struct held *held, const struct launch_fact *fact)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         AUTO_FREE char *path = paths[i] ? path_clean("/", paths[i]) : NULL;
 
-        if (path && !grant_may_write(path, held->home))
+        if (path && !place_may_be_opened(path, held->home))
             return true;
     }
     return false;

@@ -8,6 +8,8 @@
 
 enum { GIT_HASH_BYTES = 20, GIT_HASH_BYTES_SHA256 = 32 };
 
+enum { GIT_INDEX_BYTES_MAX = 256 << 20 }; /* that is read */
+
 enum git_index_mode {
     GIT_MODE_TYPE = 0170000,
     GIT_MODE_FILE = 0100000,

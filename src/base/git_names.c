@@ -90,11 +90,15 @@ static enum git_kind kind_of_file(const char *path)
     return is_state(name) || is_among(name, data) ? GIT_DATA : GIT_CLOSED;
 }
 
-/* Below objects: what would lead to those of others is closed. */
+/* Below objects: what would lead to those of others is closed, and what could be another spelling of that: names of
+ * git's own are ASCII. */
 static enum git_kind kind_of_object(const char *path)
 {
     const char *last = strrchr(path, '/');
 
+    for (const char *at = path; *at; at++)
+        if (*at & 0x80)
+            return GIT_CLOSED;
     last = last ? last + 1 : path;
     return strncasecmp(path, "info", 4) == 0 && last != path && strcasestr(last, "alternates")
                ? GIT_CLOSED

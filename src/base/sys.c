@@ -49,25 +49,27 @@ bool sys_fault(void)
  * a sandbox of our own, or an old container. Each component is opened by itself, and pinned. */
 static int open_stepwise(int dir, const char *path, uint64_t flags)
 {
-    int at = -1;
+    int at = openat(dir, *path == '/' ? "/" : *path ? "." : "", O_PATH | O_CLOEXEC);
+    bool is_last = false;
 
-    if (*path == '/')
-        at = open("/", O_PATH | O_CLOEXEC);
-    else
-        at = openat(dir, ".", O_PATH | O_CLOEXEC);
-    while (at >= 0 && *(path += strspn(path, "/"))) {
-        const size_t len = strcspn(path, "/");
-        const bool is_last = !path[len + strspn(path + len, "/")];
-        char name[256];
+    while (at >= 0 && !is_last) {
+        const size_t len = strcspn(path += strspn(path, "/"), "/");
+        char name[256] = "."; /* of "/" */
         struct stat st;
         int next = -1;
 
+        is_last = !path[len + strspn(path + len, "/")];
         if (len >= sizeof name || (len == 2 && memcmp(path, "..", 2) == 0)) {
             errno = len == 2 ? EXDEV : ENAMETOOLONG;
         } else {
-            memcpy(name, path, len);
-            name[len] = '\0';
-            next = openat(at, name, (is_last ? (int)flags : O_PATH) | O_NOFOLLOW | O_CLOEXEC);
+            if (len)
+                memcpy(name, path, len);
+            name[len ? len : 1] = '\0';
+            next = openat(at, name,
+                          (!is_last    ? O_PATH
+                           : path[len] ? (int)flags | O_DIRECTORY
+                                       : (int)flags) |
+                              O_NOFOLLOW | O_CLOEXEC);
         }
         if (next >= 0 && fstat(next, &st) == 0 && S_ISLNK(st.st_mode)) {
             close(next);
@@ -89,6 +91,7 @@ int sys_openat2(int dir, const char *path, const struct sys_open_how *how)
         return -1;
     fd = (int)syscall(SYS_openat2, dir, path, how, sizeof *how);
     if (fd >= 0 || errno != ENOSYS || !(how->resolve & SYS_RESOLVE_NO_SYMLINKS) ||
+        (how->flags & O_CREAT) ||
         (*path == '/' && (how->resolve & (SYS_RESOLVE_BENEATH | SYS_RESOLVE_IN_ROOT))))
         return fd;
     return open_stepwise(dir, path, how->flags);

@@ -20,9 +20,10 @@ enum exit_status {
 
 struct command {
     const char *name;
-    const char *summary; /* half a line */
-    const char *usage;   /* behind "cordon NAME " */
-    const char *about;   /* paragraphs, wrapped on printing */
+    const char *summary;      /* half a line */
+    const char *usage;        /* behind "cordon NAME " */
+    const char *const *words; /* one of which comes first behind the name; NULL: anything may */
+    const char *about;        /* paragraphs, wrapped on printing */
     const char *examples;
     const char *page;                  /* man page; NULL: cordon(1) */
     const struct option_group *groups; /* ended by one without options */
@@ -60,6 +61,9 @@ extern const struct option_group command_json_groups[];
 
 /* For commands that take no arguments: complains about the first one, if there is one. */
 bool command_has_no_arguments(const struct command *command, char **rest, int *ret_status);
+
+/* The place of the word in command->words; -1: it is none of them, and they are named on stderr. */
+int command_find_word(const struct command *command, const char *word);
 
 /* --- help.c --- */
 

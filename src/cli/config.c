@@ -22,6 +22,7 @@
 #include "cli/config_template.h"
 #include "cli/console.h"
 #include "policy/config/config_values.h"
+#include "workspace/presets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,9 +57,34 @@ static char *target_of(const char *path)
     return target ? target : alloc_str(path);
 }
 
+/* What a command with this profile (NULL: the default) would fail by; once, whatever leads to it. */
+static void check_profile(const struct config *config, const char *name,
+                          const struct config_file *place, struct strv *problems)
+{
+    AUTO(config_profile_done) struct config_profile profile = {0};
+    AUTO(strv_done) struct strv found = {0};
+    struct err err;
+
+    if (config_profile(config, name, place->home, &profile, &err))
+        strv_push(&found, err.msg);
+    for (size_t i = 0; i < profile.presets.len; i++) {
+        struct preset preset;
+
+        if (preset_load(place->dir, profile.presets.items[i], &preset, NULL, &err)) {
+            err_wrap(&err, "%s", profile.presets_from);
+            strv_push(&found, err.msg);
+        } else {
+            preset_done(&preset);
+        }
+    }
+    for (size_t i = 0; i < found.len; i++)
+        if (!strv_has(problems, found.items[i]))
+            strv_push(problems, found.items[i]);
+}
+
 /* The text as a configuration with all its profiles, each of which is read. */
-static int check_text(const char *text, size_t len, const char *path, const char *home,
-                      struct strv *problems)
+static int check_text(const char *text, size_t len, const char *path,
+                      const struct config_file *place, struct strv *problems)
 {
     AUTO(strv_done) struct strv names = {0};
     struct config *config;
@@ -72,22 +98,10 @@ static int check_text(const char *text, size_t len, const char *path, const char
         return -1;
     }
     config_profile_names(config, &names);
-    for (size_t i = 0; i < names.len; i++) {
-        struct config_profile profile;
-
-        if (config_profile(config, names.items[i], home, &profile, &err))
-            strv_push(problems, err.msg);
-        else
-            config_profile_done(&profile);
-    }
-    if (config_default_profile(config)) {
-        struct config_profile profile;
-
-        if (config_profile(config, NULL, home, &profile, &err))
-            strv_push(problems, err.msg);
-        else
-            config_profile_done(&profile);
-    }
+    for (size_t i = 0; i < names.len; i++)
+        check_profile(config, names.items[i], place, problems);
+    if (config_default_profile(config))
+        check_profile(config, NULL, place, problems);
     warnings = config_warnings(config, &warnings_len);
     for (size_t i = 0; i < warnings_len; i++)
         console_say("%s:%u: %s", warnings[i].file, warnings[i].line, warnings[i].text);
@@ -149,7 +163,7 @@ static int config_check(const struct config_options *options, char **words)
     if (!is_there && (*words || (err.sys != ENOENT && err.sys != ENOTDIR)))
         return console_fail(&err);
     if (is_there)
-        check_text(text.data ? text.data : "", text.len, path, place.home, &problems);
+        check_text(text.data ? text.data : "", text.len, path, &place, &problems);
     if (options->wants_json) {
         AUTO_JSON json_t *json =
             json_pack("{s:o, s:b, s:b, s:o}", "file", json_lossy(path), "exists", is_there, "ok",
@@ -179,7 +193,10 @@ static void print_value(const json_t *item, struct buf *text)
                               means)
                  : alloc_strf("%s = %s", json_string_value(json_object_get(item, "key")), value);
 
-    console_line(text, "%-50s  %s", setting, from ? from : is_unset ? "" : "the default");
+    if (is_unset)
+        console_line(text, "%s", setting);
+    else
+        console_line(text, "%-50s  %s", setting, from ? from : "the default");
 }
 
 static int config_show(const struct config_options *options, char **words)
@@ -299,7 +316,7 @@ static int edit_until_right(const char *copy, const struct config_file *place, s
         buf_done(text);
         if (fd_read_file(copy, CONFIG_SIZE_MAX, text, err))
             return -1;
-        if (check_text(text->data ? text->data : "", text->len, copy, place->home, &problems) == 0)
+        if (check_text(text->data ? text->data : "", text->len, copy, place, &problems) == 0)
             return 0;
         for (size_t i = 0; i < problems.len; i++)
             console_say("%s", problems.items[i]);
@@ -313,6 +330,15 @@ static bool is_same(const struct buf *a, const struct buf *b)
     return a->len == b->len && (!a->len || memcmp(a->data, b->data, a->len) == 0);
 }
 
+/* Whether the file has that text. */
+static bool is_file(const char *path, const struct buf *text)
+{
+    AUTO(buf_done) struct buf there = {.max = CONFIG_SIZE_MAX};
+    struct err ignored;
+
+    return fd_read_file(path, CONFIG_SIZE_MAX, &there, &ignored) == 0 && is_same(&there, text);
+}
+
 static int config_edit(const struct config_options *options, char **words)
 {
     AUTO(config_file_done) struct config_file place = {0};
@@ -324,6 +350,8 @@ static int config_edit(const struct config_options *options, char **words)
     AUTO_FREE char *copy = NULL;
     struct err err;
 
+    if (options->wants_json)
+        return console_failf("--json means nothing to \"cordon config edit\"");
     if (config_file_place(&place, &err) || !(path = own_path(&place, &err)) ||
         fd_make_dirs(place.dir, 0700, &err))
         return console_fail(&err);
@@ -332,6 +360,8 @@ static int config_edit(const struct config_options *options, char **words)
         return console_fail(&err);
     if (edit_until_right(copy, &place, &text, &err) || read_or_template(target, &now, &err)) {
         console_fail(&err);
+        if (is_file(copy, &before) && unlink(copy) == 0)
+            return console_failf("%s is as it was", path);
         return console_failf("%s is as it was; what you wrote is in %s", path, copy);
     }
     if (!is_same(&now, &before))
@@ -392,41 +422,22 @@ static const struct option config_options[] = {
 
 static const struct option_group config_groups[] = {{"Options", config_options}, {NULL, NULL}};
 
+static const char *const config_words[] = {"init", "check", "show", "edit", "profiles", NULL};
+
+/* In the order of the words. */
 static const struct subcommand {
-    const char *name;
     bool takes_file;
     int (*run)(const struct config_options *options, char **words);
 } subcommands[] = {
-    {"init", false, config_init}, {"check", true, config_check},        {"show", true, config_show},
-    {"edit", false, config_edit}, {"profiles", false, config_profiles},
+    {false, config_init}, {true, config_check},     {true, config_show},
+    {false, config_edit}, {false, config_profiles},
 };
-
-enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
-
-static const struct subcommand *find_subcommand(const char *name)
-{
-    const char *names[SUBCOMMANDS + 1] = {NULL};
-    const char *nearest;
-
-    for (size_t i = 0; i < SUBCOMMANDS; i++) {
-        if (str_eq(subcommands[i].name, name))
-            return &subcommands[i];
-        names[i] = subcommands[i].name;
-    }
-    nearest = str_nearest(name, names);
-    console_say("there is no \"cordon config %s\"%s%s%s; there are init, check, show, edit and "
-                "profiles",
-                name, nearest ? " (did you mean \"" : "", nearest ? nearest : "",
-                nearest ? "\"?)" : "");
-    return NULL;
-}
 
 static int config_run(char **argv)
 {
     struct config_options options = {.wants_json = false};
-    const struct subcommand *subcommand;
-    char **rest;
-    int status;
+    char **words, **rest;
+    int status, which;
 
     if (!argv[1] || *argv[1] == '-') {
         if (command_parse(&command_config, argv, &options, &rest, &status))
@@ -434,20 +445,25 @@ static int config_run(char **argv)
                                    "or edit (\"cordon help config\" explains)");
         return status;
     }
-    subcommand = find_subcommand(argv[1]);
-    if (!subcommand)
+    which = command_find_word(&command_config, argv[1]);
+    if (which < 0)
         return EXIT_FAILED;
-    if (!command_parse(&command_config, argv + 1, &options, &rest, &status) ||
-        !command_has_no_arguments(&command_config, rest + (*rest && subcommand->takes_file),
-                                  &status))
+    if (!command_parse(&command_config, argv + 1, &options, &words, &status))
         return status;
-    return subcommand->run(&options, rest);
+    rest = words;
+    if (*words && subcommands[which].takes_file &&
+        !command_parse(&command_config, words, &options, &rest, &status))
+        return status; /* options behind the file count like those in front of it */
+    if (!command_has_no_arguments(&command_config, rest, &status))
+        return status;
+    return subcommands[which].run(&options, words);
 }
 
 const struct command command_config = {
     .name = "config",
     .summary = "make, check, show or edit the configuration",
     .usage = "init|check [FILE]|show [FILE]|edit|profiles [--json]",
+    .words = config_words,
     .about =
         "The configuration is config.toml in $CORDON_HOME, or else in ~/.config/cordon. None is "
         "needed.\n"

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/utf8.h"
 #include "cli/command.h"
+#include "job/result_text.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -117,19 +118,27 @@ static int write_json(const char *text, size_t len, void *data)
 
 /* In pieces, since a command may have written much. On a terminal only ASCII: the control characters
  * of C1 are as good as an escape there. */
-int console_print_json(const struct json_t *json)
+int console_print_result(const struct json_t *json, const struct result_texts *texts)
 {
-    size_t flags = JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
+    const size_t flags = isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0;
     AUTO(json_writer_done)
     struct json_writer writer = {.text = {.max = SIZE_MAX / 2}, .err = {.code = ERR_BUG}};
 
-    if (json_dump_callback(json, write_json, &writer, flags)) {
+    if (texts ? result_texts_dump(json, texts, flags, write_json, &writer)
+              : json_dump_callback(json, write_json, &writer, JSON_INDENT(2) | flags)) {
         if (writer.err.code == ERR_BUG)
-            err_set(&writer.err, ERR_BUG, "a value cannot be written as JSON");
+            err_set(&writer.err, ERR_BUG,
+                    texts ? "what was kept of the output cannot be read any more"
+                          : "a value cannot be written as JSON");
         else
             err_wrap(&writer.err, "stdout");
         return console_fail(&writer.err);
     }
     buf_append(&writer.text, "\n", 1);
     return console_print(&writer.text);
+}
+
+int console_print_json(const struct json_t *json)
+{
+    return console_print_result(json, NULL);
 }

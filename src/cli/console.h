@@ -8,6 +8,7 @@
 
 struct buf;
 struct json_t;
+struct result_texts;
 
 /* One line; a line feed is added. Line feeds inside become spaces and other control characters "?",
  * so that a chosen file name can neither forge a line of ours nor command the terminal. */
@@ -28,3 +29,6 @@ void console_set_raw(bool is_raw);
 /* Writes to stdout. EXIT_OK, or EXIT_FAILED when it cannot be written (said on stderr). */
 int console_print(const struct buf *text);
 int console_print_json(const struct json_t *json); /* indented, and a line feed */
+
+/* With texts that are read as they are printed; NULL: there are none. */
+int console_print_result(const struct json_t *json, const struct result_texts *texts);

@@ -523,6 +523,8 @@ static int explain_run(char **argv)
     if (!!options->path + !!options->host + !!options->diff + !!*rest > 1)
         return console_failf("--path, --host, --diff and COMMAND are different questions; ask one "
                              "at a time");
+    if (options->wanted != ACCESS_READ && !options->path)
+        return console_failf("--for is about a path; add --path PATH");
     if (settings_init(&explanation.settings, &options->policy, &err))
         return console_fail(&err);
     if (options->diff)

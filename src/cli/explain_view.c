@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "cli/console.h"
@@ -242,22 +243,32 @@ static const char *verdict_of(const struct access_map *map, const char *path)
     return entry && entry->asks ? "ask" : access_name(access_map_check(map, path));
 }
 
+static bool is_protected(const struct access_entry *entry, const char *path)
+{
+    return entry && entry->is_protected && str_eq(entry->path, path);
+}
+
 static void add_path(const struct access_map *base, const struct access_map *other,
                      const char *path, json_t *list)
 {
+    const struct access_entry *was = access_map_find(base, path);
     const struct access_entry *entry = access_map_find(other, path);
     const char *from = verdict_of(base, path);
     const char *to = verdict_of(other, path);
 
-    if (str_eq(from, to))
+    /* of a private temporary folder and the one of this machine tells "tmp" */
+    if (str_eq(from, to) || (was && was->source) || (entry && entry->source))
         return;
     json_array_append_new(
-        list, json_pack("{s:s, s:o, s:s, s:s, s:b, s:o}", "what", "path", "path", json_lossy(path),
-                        "from", from, "to", to, "wider",
-                        access_map_check(other, path) > access_map_check(base, path) ||
-                            (str_eq(to, "ask") && str_eq(from, "deny")),
-                        "decided_by",
-                        json_lossy(entry ? entry->origin : "no entry of the profile allows it")));
+        list,
+        json_pack("{s:s, s:o, s:s, s:s, s:b, s:b, s:o}", "what", "path", "path", json_lossy(path),
+                  "from", from, "to", to, "wider",
+                  access_map_check(other, path) > access_map_check(base, path) ||
+                      (str_eq(to, "ask") && str_eq(from, "deny")),
+                  "protected", is_protected(was, path) || is_protected(entry, path), "decided_by",
+                  json_lossy(entry               ? entry->origin
+                             : other->restricted ? "no entry of the profile allows it"
+                                                 : "the profile does not restrict files")));
 }
 
 static void add_word(json_t *list, const char *what, const char *from, const char *to,
@@ -393,6 +404,41 @@ static const char *text_of(const json_t *item, const char *key)
     return text ? text : "";
 }
 
+/* Protected names of the same folder, of which the same is to be said, which come before `i`, or in all. */
+static size_t count_alike(const json_t *differences, size_t i, size_t end)
+{
+    const json_t *wanted = json_array_get(differences, i);
+    AUTO_FREE char *folder = path_parent(text_of(wanted, "path"));
+    size_t len = 0;
+
+    for (size_t k = 0; k < end; k++) {
+        const json_t *item = json_array_get(differences, k);
+        AUTO_FREE char *parent = path_parent(text_of(item, "path"));
+
+        len += json_is_true(json_object_get(item, "protected")) && str_eq(parent, folder) &&
+               str_eq(text_of(item, "from"), text_of(wanted, "from")) &&
+               str_eq(text_of(item, "to"), text_of(wanted, "to"));
+    }
+    return len;
+}
+
+/* There are dozens of them in each folder that may be written: one line. False: it is to be printed by itself. */
+static bool print_protected(const json_t *differences, size_t i, char sign, struct buf *ret)
+{
+    const json_t *item = json_array_get(differences, i);
+    size_t len = json_array_size(differences);
+    AUTO_FREE char *folder = NULL;
+
+    if (!json_is_true(json_object_get(item, "protected")) ||
+        (len = count_alike(differences, i, len)) < 2)
+        return false;
+    folder = path_parent(text_of(item, "path"));
+    if (!count_alike(differences, i, i))
+        console_line(ret, "%c %s %zu protected names in %s, not %s", sign, text_of(item, "to"), len,
+                     folder, text_of(item, "from"));
+    return true;
+}
+
 void explain_diff_print(const json_t *differences, const struct settings *base,
                         const struct settings *other, struct buf *ret)
 {
@@ -408,6 +454,8 @@ void explain_diff_print(const json_t *differences, const struct settings *base,
         const char *by = text_of(item, "decided_by");
         char sign = json_is_true(json_object_get(item, "wider")) ? '+' : '-';
 
+        if (print_protected(differences, i, sign, ret))
+            continue;
         console_line(ret, "%c %s %s%s%s, not %s%s%s%s", sign,
                      str_eq(what, "path") ? text_of(item, "to") : what,
                      *path ? path : text_of(item, "to"), *path && !str_eq(what, "path") ? ": " : "",

@@ -25,7 +25,7 @@ void explain_network_print(const struct workspace *workspace, struct buf *ret);
 void explain_limits_print(const struct workspace *workspace, struct buf *ret);
 
 /* What the profile of `other` adds to that of `base`, and what it takes away: a list of
- * {"what": "path", "path", "from", "to", "wider", "decided_by"}, and of "network", "host", "socket", "watch", "judge",
+ * {"what": "path", "path", "from", "to", "wider", "protected", "decided_by"}, and of "network", "host", "socket", "watch", "judge",
  * "namespaces", "limit" (with "limit", its name) likewise. A new reference. */
 struct json_t *explain_diff(const struct settings *base, const struct settings *other);
 

@@ -76,16 +76,21 @@ int help_print(void)
     return console_print(&text);
 }
 
+static json_t *words_to_json(const char *const *words)
+{
+    json_t *list = words ? json_array() : json_null();
+
+    for (size_t i = 0; words && words[i]; i++)
+        json_array_append_new(list, json_string(words[i]));
+    return list;
+}
+
 static json_t *option_to_json(const struct option *option)
 {
-    json_t *words = option->words ? json_array() : json_null();
-
-    for (size_t i = 0; option->words && option->words[i]; i++)
-        json_array_append_new(words, json_string(option->words[i]));
     return json_pack("{s:s, s:o, s:o, s:b, s:o, s:s}", "name", option->name, "letter",
                      option->letter ? json_stringn(&option->letter, 1) : json_null(), "value",
-                     json_lossy(option->value), "optional", option->may_lack, "words", words,
-                     "help", option->help);
+                     json_lossy(option->value), "optional", option->may_lack, "words",
+                     words_to_json(option->words), "help", option->help);
 }
 
 static int help_print_json(void)
@@ -99,9 +104,10 @@ static int help_print_json(void)
         for (const struct option_group *group = commands[i]->groups; group->options; group++)
             for (const struct option *option = group->options; option->name; option++)
                 json_array_append_new(options, option_to_json(option));
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", commands[i]->name,
-                                              "summary", commands[i]->summary, "usage",
-                                              commands[i]->usage, "options", options));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "name", commands[i]->name, "summary",
+                            commands[i]->summary, "usage", commands[i]->usage, "words",
+                            words_to_json(commands[i]->words), "options", options));
     }
     return console_print_json(json);
 }
@@ -177,4 +183,24 @@ bool command_has_no_arguments(const struct command *command, char **rest, int *r
     console_say("cordon %s takes no argument like \"%s\"", command->name, *rest);
     *ret_status = EXIT_FAILED;
     return false;
+}
+
+int command_find_word(const struct command *command, const char *word)
+{
+    AUTO(buf_done) struct buf all = {.max = SIZE_MAX / 2};
+    const char *nearest = str_nearest(word, command->words);
+
+    for (int i = 0; command->words[i]; i++) {
+        if (str_eq(command->words[i], word))
+            return i;
+        buf_appendf(&all, "%s%s",
+                    !i                      ? ""
+                    : command->words[i + 1] ? ", "
+                                            : " and ",
+                    command->words[i]);
+    }
+    console_say("there is no \"cordon %s %s\"%s%s%s; there are %s", command->name, word,
+                nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "",
+                all.data);
+    return -1;
 }

@@ -27,6 +27,7 @@
 #include "timeline/timeline.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,11 +50,11 @@ struct learning {
     struct learn_needs needs;
     struct strv texts;    /* that options borrow */
     struct strv presets;  /* with those of the base, where options name some */
-    struct strv specials; /* \":gpu\" and its like, that options name */
-    struct strv
-        named;  /* what profiles of the configuration open, and is not there before the run */
-    char *home; /* canonical; NULL: not known */
-    char *file; /* that the profile is added to; NULL: none */
+    struct strv specials; /* ":gpu" and its like, that options name */
+    struct strv named;    /* what profiles of the configuration open */
+    struct strv meant;    /* ... and what each of them led to before the run */
+    char *home;           /* canonical; NULL: not known */
+    char *file;           /* that the profile is added to; NULL: none */
 };
 
 static void learning_done(struct learning *learning)
@@ -66,6 +67,7 @@ static void learning_done(struct learning *learning)
     strv_done(&learning->presets);
     strv_done(&learning->specials);
     strv_done(&learning->named);
+    strv_done(&learning->meant);
     free(learning->home);
     free(learning->file);
 }
@@ -180,17 +182,43 @@ static void open_places(struct learning *learning, const struct learn_places *pl
 
 /* --- what profiles already name --- */
 
-/* A place may be written, and with it the names in it that profiles of the configuration open. One that
- * the command put a link in the place of would open, to whom runs with that profile, what the link leads to. So
- * each
- * folder has an entry of its own here, which makes its name one that does not go; and all of them are looked at
- * when the command has ended. */
+/* What the path leads to, to be compared: through all links; what is not there as it is named, and a link that leads
+ * nowhere (yet) with its text. Caller frees. */
+static char *meaning_of(const char *path)
+{
+    char *real = realpath(path, NULL);
+    AUTO_FREE char *parent = NULL;
+    AUTO_FREE char *real_parent = NULL;
+    char target[PATH_MAX];
+    ssize_t len;
+
+    if (real || str_eq(path, "/"))
+        return real ? real : alloc_str(path);
+    len = readlink(path, target, sizeof target);
+    parent = path_parent(path);
+    real_parent = meaning_of(parent);
+    return len < 0 ? path_join(real_parent, path_name(path))
+                   : alloc_strf("%s/%s -> %.*s", real_parent, path_name(path), (int)len, target);
+}
+
+static bool leads_elsewhere(const struct learning *learning, size_t i)
+{
+    AUTO_FREE char *now = meaning_of(learning->named.items[i]);
+
+    return !str_eq(now, learning->meant.items[i]);
+}
+
+/* A place may be written, and with it the names in it that profiles of the configuration open. A link that the
+ * command put on the way to one would open, to whom runs with that profile, what the link leads to. So each
+ * folder has an entry of its own here, which makes its name, and those above it, such that do not go; and what all
+ * of them lead to is compared when the command has ended. */
 static void find_named(struct learning *learning)
 {
     const struct config *config = learning->base.file.config;
     AUTO(strv_done) struct strv names = {0};
 
     config_profile_names(config, &names);
+    strv_push(&names, "workspace-write"); /* with the writable_roots of its table */
     for (size_t i = 0; i < names.len; i++) {
         AUTO(config_profile_done) struct config_profile profile = {0};
         struct err ignored; /* what is wrong with it is told when it is used */
@@ -201,46 +229,54 @@ static void find_named(struct learning *learning)
             const struct profile_entry *entry = &profile.profile.entries.items[j];
 
             if (entry->path_kind == PROFILE_PATH_LITERAL && entry->access == ACCESS_WRITE &&
-                !strv_has(&learning->named, entry->path))
+                !strv_has(&learning->named, entry->path)) {
                 strv_push(&learning->named, entry->path);
+                strv_push_take(&learning->meant, meaning_of(entry->path));
+            }
         }
     }
 }
 
 static void hold_named(struct learning *learning)
 {
-    size_t len = 0;
-
     for (size_t i = 0; i < learning->named.len; i++) {
-        AUTO_FREE char *path = TAKE_PTR(learning->named.items[i]);
-        AUTO_FREE char *parent = path_parent(path);
-        AUTO_FREE char *real_parent = realpath(parent, NULL);
-        AUTO_FREE char *real = real_parent ? path_join(real_parent, path_name(path)) : NULL;
+        const char *path = learning->meant.items[i];
         struct stat st;
 
-        if (!real || !learn_places_have_below(&learning->places, real))
-            continue;
-        if (lstat(real, &st) == 0 && S_ISLNK(st.st_mode))
-            continue;
-        if (lstat(real, &st) == 0 && S_ISDIR(st.st_mode))
-            add_entry(learning, real, ACCESS_WRITE);
-        learning->named.items[len++] = TAKE_PTR(real);
+        if (learn_places_have_below(&learning->places, path) && lstat(path, &st) == 0 &&
+            S_ISDIR(st.st_mode))
+            add_entry(learning, path, ACCESS_WRITE);
     }
-    learning->named.len = len;
 }
 
-/* Those that were no link, and are one now. */
+/* A link in a place, on the way to what a profile names. */
+static bool is_planted(const struct learning *learning, const char *path)
+{
+    AUTO_FREE char *parent = path_parent(path);
+    AUTO_FREE char *real_parent = realpath(parent, NULL);
+    AUTO_FREE char *real = real_parent ? path_join(real_parent, path_name(path)) : NULL;
+    struct stat st;
+
+    return real && lstat(real, &st) == 0 && S_ISLNK(st.st_mode) &&
+           learn_places_have_below(&learning->places, real);
+}
+
+/* From the last name to the first, until the path leads again to where it led, or nowhere. */
 static void remove_planted(const struct learning *learning)
 {
     for (size_t i = 0; i < learning->named.len; i++) {
-        const char *path = learning->named.items[i];
-        struct stat st;
+        AUTO_FREE char *path = alloc_str(learning->named.items[i]);
 
-        if (lstat(path, &st) || !S_ISLNK(st.st_mode))
-            continue;
-        console_say("%s was made a link, which a profile of your configuration would follow: it is "
-                    "%s",
-                    path, unlink(path) ? "there still; take it away" : "taken away");
+        while (!str_eq(path, "/")) {
+            AUTO_FREE char *parent = path_parent(path);
+
+            if (is_planted(learning, path) && leads_elsewhere(learning, i))
+                console_say("%s was made a link, which a profile of your configuration would "
+                            "follow: it is %s",
+                            path, unlink(path) ? "there still; take it away" : "taken away");
+            free(path);
+            path = TAKE_PTR(parent);
+        }
     }
 }
 

@@ -6,13 +6,13 @@
  * or file is, at a path that leads through no link. */
 #include "cli/learn_needs.h"
 
-#include "approval/grant.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "policy/access.h"
+#include "policy/believed.h"
 #include "timeline/timeline.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ static void add_known(struct learn_places *places, const struct bounds *bounds, 
     }
 
     if (!real || stat(real, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-        (home && path_is_within(home, real)) || !grant_may_write(real, home))
+        (home && path_is_within(home, real)) || !place_may_be_opened(real, home))
         return;
     learn_places_add(places, real, is_whole);
 }
@@ -238,11 +238,11 @@ static void add_who(struct strv *who, const char *program, const char *operation
         strv_push(who, text);
 }
 
-static void add_refusal(struct learn_needs *needs, const struct timeline_event *event,
-                        const char *path, const char *why)
+static void add_refusal(struct learn_needs *needs, const char *operation, const char *path,
+                        const char *program, const char *why)
 {
     AUTO_FREE char *plain = utf8_plain(path ? path : "?");
-    AUTO_FREE char *what = alloc_strf("%s %s", event->operation ? event->operation : "?", plain);
+    AUTO_FREE char *what = alloc_strf("%s %s", operation ? operation : "?", plain);
 
     for (size_t i = 0; i < needs->refusals_len; i++)
         if (str_eq(needs->refusals[i].what, what))
@@ -253,10 +253,8 @@ static void add_refusal(struct learn_needs *needs, const struct timeline_event *
     }
     needs->refusals = alloc_grow(needs->refusals, needs->refusals_len, &needs->refusals_cap,
                                  sizeof *needs->refusals);
-    needs->refusals[needs->refusals_len++] =
-        (struct learn_refusal){.what = TAKE_PTR(what),
-                               .who = utf8_plain(event->program ? event->program : "?"),
-                               .why = utf8_plain(why)};
+    needs->refusals[needs->refusals_len++] = (struct learn_refusal){
+        .what = TAKE_PTR(what), .who = utf8_plain(program ? program : "?"), .why = utf8_plain(why)};
 }
 
 static struct learn_need *need_at(struct learn_needs *needs, const char *path, bool is_socket)
@@ -304,7 +302,8 @@ static void add_written(struct learn_needs *needs, const struct timeline_event *
     if (need)
         add_who(&need->who, event->program, event->operation, WHO_MAX);
     else
-        add_refusal(needs, event, path, "too many folders for one profile");
+        add_refusal(needs, event->operation, path, event->program,
+                    "too many folders for one profile");
 }
 
 static void add_done(struct learn_needs *needs, const struct timeline_event *event)
@@ -338,7 +337,7 @@ static char *why_refused(const struct learn_needs *needs, const struct timeline_
         return alloc_strf("refused by %s", event->origin);
     if (needs->home && (str_eq(parent, needs->home) || path_is_within(needs->home, path)))
         return alloc_str("it is your home directory, or right in it");
-    if (!grant_may_write(path, needs->home) || !grant_may_write(parent, needs->home))
+    if (!place_may_be_opened(path, needs->home) || !place_may_be_opened(parent, needs->home))
         return alloc_str("it is the system's, or other programs run or obey what is there");
     return alloc_strf("no cache, and no folder of a tool that is known; if it is one: cordon learn "
                       "--writable %s",
@@ -355,7 +354,7 @@ static void add_denied(struct learn_needs *needs, const struct timeline_event *e
         AUTO_FREE char *text = alloc_strf("connect %s", plain);
 
         add_who(&needs->remote, event->program, text, REMOTE_MAX);
-        add_refusal(needs, event, event->path,
+        add_refusal(needs, event->operation, event->path, event->program,
                     "the network is restricted: cordon learn --network enabled");
         return;
     }
@@ -364,7 +363,7 @@ static void add_denied(struct learn_needs *needs, const struct timeline_event *e
                          event->path ? event->path : "PATH");
     else
         why = why_refused(needs, event);
-    add_refusal(needs, event, event->path, why);
+    add_refusal(needs, event->operation, event->path, event->program, why);
 }
 
 void learn_needs_add(struct learn_needs *needs, const struct timeline_event *event)
@@ -411,18 +410,20 @@ static void need_done(struct learn_need *need)
 
 void learn_needs_end(struct learn_needs *needs)
 {
-    static const struct timeline_event written = {.operation = "write"};
     size_t len = 0;
 
     for (size_t i = 0; i < needs->len; i++) {
-        const char *flaw = flaw_of(&needs->items[i]);
+        struct learn_need *need = &needs->items[i];
+        const char *flaw = flaw_of(need);
+        AUTO_FREE char *program = NULL; /* the first that it was done by */
 
         if (!flaw) {
-            needs->items[len++] = needs->items[i];
+            needs->items[len++] = *need;
             continue;
         }
-        add_refusal(needs, &written, needs->items[i].path, flaw);
-        need_done(&needs->items[i]);
+        program = alloc_strn(need->who.items[0], strcspn(need->who.items[0], ":"));
+        add_refusal(needs, "write", need->path, program, flaw);
+        need_done(need);
     }
     needs->len = len;
     strv_sort(&needs->git);

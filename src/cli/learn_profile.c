@@ -14,6 +14,7 @@
 #include "policy/config/config_values.h"
 #include "policy/profile.h"
 #include "policy/tool_cache.h"
+#include "timeline/timeline.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -136,10 +137,9 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
 
     if (gmtime_r(&now, &tm))
         strftime(day, sizeof day, "%Y-%m-%d", &tm);
-    for (char *const *word = profile->argv; *word; word++)
-        buf_appendf(&words, " %s", *word);
+    timeline_append_argv(profile->argv, &words);
     plain = utf8_plain(words.data ? words.data : "");
-    console_line(ret, "# Learnt on %s of:%s", day, plain);
+    console_line(ret, "# Learnt on %s of: %s", day, plain);
     if (profile->status)
         console_line(ret, "# It ended with %d: what it would have done then is not here.",
                      profile->status);

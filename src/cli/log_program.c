@@ -186,9 +186,10 @@ static int verify_print(const struct verdict *verdict)
 
     audit_hash_format(verdict->head.hash, hex);
     console_line(&text,
-                 "%" PRIu64 " records, all as they were written; the last is %" PRIu64
+                 "%" PRIu64 " record%s, all as they were written; the last is %" PRIu64
                  " with the hash %.*s",
-                 verdict->records, verdict->head.seq, AUDIT_HEX_SIZE, hex);
+                 verdict->records, verdict->records == 1 ? "" : "s", verdict->head.seq,
+                 AUDIT_HEX_SIZE, hex);
     return console_print(&text);
 }
 
@@ -466,7 +467,7 @@ static int log_start_anew(const struct log_options *options, const char *dir)
     body = json_pack("{s:o, s:o, s:I, s:o}", "kept", kept, "problem",
                      is_sound ? json_null() : json_lossy(problem.msg), "last",
                      (json_int_t)verdict.head.seq, "hash", json_stringn(hex, sizeof hex));
-    if (set_all_aside(dir, kept, &err))
+    if (fd_make_dirs(dir, 0700, &err) || set_all_aside(dir, kept, &err))
         return console_fail(&err);
     audit = audit_new(dir);
     audit_session_id(session);
@@ -507,6 +508,10 @@ static int log_main(char **argv)
         return console_failf("there is no home directory: set CORDON_HOME");
     if (*rest)
         return console_failf("cordon log takes no argument but \"verify\"");
+    if (is_verify && (options.flags & ~(unsigned)LOG_JSON || options.since_ns || options.session ||
+                      options.count))
+        return console_failf("\"verify\" looks at all records; of the options only --json goes "
+                             "with it");
     if (is_verify)
         return log_verify(&options, place.dir);
     if (options.flags & LOG_ANEW)

@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "base/utf8.h"
+#include "timeline/timeline.h"
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -54,20 +56,15 @@ static void add_labelled(struct buf *ret, const char *label, const char *text)
         buf_appendf(ret, "%s%s", label, text);
 }
 
-/* As a shell would read it, near enough. */
 static void add_words(struct buf *ret, const json_t *words)
 {
+    AUTO(strv_done) struct strv argv = {0};
     size_t i;
     json_t *item;
 
     json_array_foreach(words, i, item)
-    {
-        const char *word = json_string_value(item);
-        const char *quote =
-            word && (!*word || word[strcspn(word, " \t\n\"'\\$`;&|<>()*?[]#~!{}")]) ? "'" : "";
-
-        buf_appendf(ret, "%s%s%s%s", i ? " " : "", quote, word ? word : "?", quote);
-    }
+        strv_push(&argv, json_is_string(item) ? json_string_value(item) : "?");
+    timeline_append_argv(strv_view(&argv), ret);
 }
 
 /* --- one function per event --- */

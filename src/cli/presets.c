@@ -128,6 +128,22 @@ struct presets_options {
     bool wants_names;
 };
 
+/* What completions take. */
+static int show_names(const struct presets_options *options, const struct preset_files *files,
+                      const char *wanted)
+{
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    AUTO_JSON json_t *list = json_array();
+
+    for (size_t i = 0; i < files->len; i++) {
+        if (wanted && !str_eq(wanted, files->items[i].name))
+            continue;
+        console_line(&text, "%s", files->items[i].name);
+        json_array_append_new(list, json_string(files->items[i].name));
+    }
+    return options->wants_json ? console_print_json(list) : console_print(&text);
+}
+
 /* All of them, or the one of this name; an exit status. One that is broken is said, and the others
  * are shown. */
 static int show(const struct presets_options *options, const struct config_file *config,
@@ -145,10 +161,6 @@ static int show(const struct presets_options *options, const struct config_file 
 
         if (wanted && !str_eq(wanted, file->name))
             continue;
-        if (options->wants_names) {
-            console_line(&text, "%s", file->name);
-            continue;
-        }
         if (preset_load(config->dir, file->name, &preset, NULL, &err)) {
             broken = console_fail(&err);
             continue;
@@ -174,17 +186,21 @@ static int presets_run(char **argv)
     AUTO(preset_files_done) struct preset_files files = {0};
     AUTO(preset_done) struct preset preset = {0};
     struct err err;
-    char **rest;
+    char **name, **rest;
     int status;
 
-    if (!command_parse(&command_presets, argv, &options, &rest, &status))
+    if (!command_parse(&command_presets, argv, &options, &name, &status))
         return status;
-    if (rest[0] && rest[1])
+    rest = name;
+    if (*name && !command_parse(&command_presets, name, &options, &rest, &status))
+        return status; /* options behind the name count like those in front of it */
+    if (*rest)
         return console_failf("one name at a time: cordon presets NAME");
     if (config_file_place(&config, &err) || preset_files_find(config.dir, &files, &err) ||
-        (*rest && preset_load(config.dir, *rest, &preset, NULL, &err)))
+        (*name && preset_load(config.dir, *name, &preset, NULL, &err)))
         return console_fail(&err);
-    return show(&options, &config, &files, *rest);
+    return options.wants_names ? show_names(&options, &files, *name)
+                               : show(&options, &config, &files, *name);
 }
 
 static const struct option presets_options[] = {

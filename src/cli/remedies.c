@@ -106,7 +106,8 @@ static bool is_filtered(const char *root)
     AUTO(buf_done) struct buf text = {0};
     struct err err;
 
-    return fd_read_file(path, FILE_MAX, &text, &err) == 0 && strstr(text.data, "\nSeccomp:\t2\n");
+    return fd_read_file(path, FILE_MAX, &text, &err) == 0 && text.len &&
+           strstr(text.data, "\nSeccomp:\t2\n");
 }
 
 void host_facts_read(const char *root, struct host_facts *ret)

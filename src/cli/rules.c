@@ -467,36 +467,18 @@ static const char *const add_takes[] = {"rules",    "json",    "host",          
 static const char *const test_takes[] = {"rules", "json", NULL};
 static const char *const remove_takes[] = {"rules", "json", "host", "protocol", "decision", NULL};
 
+static const char *const rules_words[] = {"check", "add", "list", "remove", "test", NULL};
+
+/* In the order of the words. */
 static const struct subcommand {
-    const char *name;
     const char *const *takes; /* the options that mean something to it; others are refused */
     int (*run)(const struct rules_options *options, char **words);
 } subcommands[] = {
-    {"check", check_takes, rules_check},    {"add", add_takes, rules_add},
-    {"test", test_takes, rules_test},       {"list", test_takes, rules_list},
-    {"remove", remove_takes, rules_remove},
+    {check_takes, rules_check},   {add_takes, rules_add},   {test_takes, rules_list},
+    {remove_takes, rules_remove}, {test_takes, rules_test},
 };
 
-enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
-
-static const struct subcommand *find_subcommand(const char *name)
-{
-    const char *names[SUBCOMMANDS + 1] = {NULL};
-    const char *nearest;
-
-    for (size_t i = 0; i < SUBCOMMANDS; i++) {
-        if (str_eq(subcommands[i].name, name))
-            return &subcommands[i];
-        names[i] = subcommands[i].name;
-    }
-    nearest = str_nearest(name, names);
-    console_say(
-        "there is no \"cordon rules %s\"%s%s%s; there are check, add, list, remove and test", name,
-        nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
-    return NULL;
-}
-
-static bool is_meaningful(const struct subcommand *subcommand, const struct rules_options *options)
+static bool is_meaningful(int which, const struct rules_options *options)
 {
     for (const struct option_group *group = rules_groups; group->options; group++)
         for (const struct option *option = group->options; option->name; option++) {
@@ -505,13 +487,13 @@ static bool is_meaningful(const struct subcommand *subcommand, const struct rule
             bool is_given = option->kind == OPTION_TRUE
                                 ? *(const bool *)member
                                 : *(const void *const *)(const void *)member != NULL;
-            const char *const *taken = subcommand->takes;
+            const char *const *taken = subcommands[which].takes;
 
             while (*taken && !str_eq(*taken, option->name))
                 taken++;
             if (is_given && !*taken) {
                 console_say("--%s means nothing to \"cordon rules %s\"", option->name,
-                            subcommand->name);
+                            rules_words[which]);
                 return false;
             }
         }
@@ -525,30 +507,28 @@ static bool is_meaningful(const struct subcommand *subcommand, const struct rule
 static int rules_run(char **argv)
 {
     AUTO(rules_options_done) struct rules_options options = {.host = NULL};
-    const struct subcommand *subcommand;
     char **rest;
-    int status;
+    int status, which;
 
     if (!argv[1] || *argv[1] == '-') {
-        if (command_parse(&command_rules, argv, &options, &rest, &status)) {
-            console_say("what about the rules? cordon rules check -- COMMAND, add, list, "
-                        "remove or test (\"cordon help rules\" explains)");
-            status = EXIT_FAILED;
-        }
+        if (command_parse(&command_rules, argv, &options, &rest, &status))
+            status = console_failf("what about the rules? cordon rules check -- COMMAND, add, "
+                                   "list, remove or test (\"cordon help rules\" explains)");
         return status;
     }
-    subcommand = find_subcommand(argv[1]);
-    if (!subcommand)
+    which = command_find_word(&command_rules, argv[1]);
+    if (which < 0)
         return EXIT_FAILED;
     if (!command_parse(&command_rules, argv + 1, &options, &rest, &status))
         return status;
-    return is_meaningful(subcommand, &options) ? subcommand->run(&options, rest) : EXIT_FAILED;
+    return is_meaningful(which, &options) ? subcommands[which].run(&options, rest) : EXIT_FAILED;
 }
 
 const struct command command_rules = {
     .name = "rules",
     .summary = "tell what the rules say about a command; list, add, remove and test them",
     .usage = "check|add|list|remove|test [OPTION]... [--] [COMMAND...|NUMBER]",
+    .words = rules_words,
     .about =
         "Rules allow, forbid, or ask about commands that begin with certain words. They stand in "
         "files named *.rules: in the directory rules of the config directory (yours), in "

@@ -29,6 +29,7 @@
 #include "executor/outside.h"
 #include "executor/patch_helper.h"
 #include "job/job_run.h"
+#include "job/result_text.h"
 #include "loop/loop.h"
 #include "patch/call.h"
 #include "patch/patch.h"
@@ -108,7 +109,10 @@ static void fill_job(const struct run_options *options, struct job_run_options *
     job_run_defaults(job);
     job->timeout_ns = options->timeout_ns;
     job->kill_after_ns = options->kill_after_ns;
-    job->max_output = options->max_output;
+    /* What is more than that is only wanted for the document: it comes from there. */
+    job->max_output =
+        options->max_output < OUTPUT_MEMORY_DEFAULT ? options->max_output : OUTPUT_MEMORY_DEFAULT;
+    job->spool = is_json && options->max_output > OUTPUT_MEMORY_DEFAULT ? options->max_output : 0;
     job->limits = options->limits;
     job->signals = JOB_RUN_SIGNALS_HANDLE;
     if (!is_json) {
@@ -405,14 +409,34 @@ static void fill_options(struct run_flow *flow, char **argv)
     flow->job.input_len = flow->patch.call.text_len;
 }
 
-/* An exit status. */
-static int print_document(const struct run_flow *flow, const struct execution_result *execution)
+/* Of a disk that is full there is less in the document than was asked for. */
+static void warn_of_spool(struct run_flow *flow, const struct execution_result *execution)
 {
-    AUTO_JSON json_t *json =
-        execution_document(execution, flow->settings.workspace, strv_view(&flow->settings.warnings),
-                           flow->options.policy.reports_later ? &flow->later : NULL);
+    for (size_t i = 0; i < execution->attempts_len; i++)
+        for (int k = 0; k < STREAM_COUNT; k++) {
+            struct output_info info;
 
-    return console_print_json(json);
+            output_info(job_stream(execution->attempts[i].result.job, (enum stream)k), &info);
+            if (info.spool != SPOOL_FAILED)
+                continue;
+            console_say("%s could not be kept on disk ($TMPDIR or /tmp): %s",
+                        stream_name((enum stream)k), strerror(info.spool_errno));
+            strv_pushf(&flow->settings.warnings, "%s could not be kept on disk: %s",
+                       stream_name((enum stream)k), strerror(info.spool_errno));
+        }
+}
+
+/* An exit status. */
+static int print_document(struct run_flow *flow, const struct execution_result *execution)
+{
+    AUTO(result_texts_done) struct result_texts texts = {0};
+    AUTO_JSON json_t *json = NULL;
+
+    warn_of_spool(flow, execution);
+    json =
+        execution_document(execution, flow->settings.workspace, strv_view(&flow->settings.warnings),
+                           flow->options.policy.reports_later ? &flow->later : NULL, &texts);
+    return console_print_result(json, &texts);
 }
 
 /* `cordon run 'make test'`: one word, which no program is called by. */
@@ -424,7 +448,7 @@ static void hint_at_shell(char *const *argv)
                     argv[0]);
 }
 
-static int report_attempt(const struct run_flow *flow, const struct execution_result *execution)
+static int report_attempt(struct run_flow *flow, const struct execution_result *execution)
 {
     const struct job_result *result = &execution->attempts[execution->attempts_len - 1].result;
     bool is_whole = result->end == JOB_RUN_EXITED || result->end == JOB_RUN_DENIED ||
@@ -458,7 +482,7 @@ static int report_attempt(const struct run_flow *flow, const struct execution_re
     return status;
 }
 
-static int run_report(const struct run_flow *flow)
+static int run_report(struct run_flow *flow)
 {
     const struct execution_result *execution = execution_result(flow->execution);
 
@@ -549,6 +573,7 @@ int run_command(struct run_options *given, char **command, const struct run_obse
     }
     /* The end of a reader must not be ours before what is on the host for the run is taken away. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* output that may not grow on disk is a warning */
     if (settings_init(&flow.settings, &options->policy, &err))
         return run_fail(options, &err);
     if (options->approval_hook && !flow.settings.approval_from) {

@@ -17,7 +17,7 @@ void run_options_done(struct run_options *options)
     policy_options_done(&options->policy);
 }
 
-/* What is retained has to fit into memory several times, for the JSON text of it. */
+/* At a server, and at a client of one, what is retained has to fit into memory. */
 #define MAX_OUTPUT_LIMIT (UINT64_C(1) << 30)
 
 static const char *const stdin_words[] = {"pipe", "null", NULL};
@@ -112,7 +112,8 @@ const struct option run_limit_options[] = {
      .max = MAX_OUTPUT_LIMIT,
      .wrong = "at most 1G can be kept",
      .help = "Bytes of each stream that are kept for --json: half of it the beginning, half the "
-             "end. Default: 1M. What is shown live is never cut."},
+             "end. Default: 1M; of more, SIZE of the beginning is kept on disk ($TMPDIR or /tmp), "
+             "and 512K of the end. What is shown live is never cut."},
     {.name = NULL},
 };
 

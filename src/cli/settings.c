@@ -425,6 +425,12 @@ static void warn_of_unmatched(struct settings *settings, const struct policy_opt
         if (!matches_something(settings->workspace, &entries->items[i]))
             strv_pushf(&settings->warnings, "%s matches nothing: there is no %s",
                        entries->items[i].origin, entries->items[i].path);
+    for (size_t i = 0; i < options->sockets.len; i++) {
+        AUTO_FREE char *path = path_clean(settings->workspace->dir, options->sockets.items[i]);
+
+        if (access(path, F_OK) && errno == ENOENT)
+            strv_pushf(&settings->warnings, "--socket: nothing is at %s yet", path);
+    }
 }
 
 /* By entry: that it opens something is not to be seen otherwise. */

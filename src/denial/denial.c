@@ -17,6 +17,7 @@
 #include "denial/denial_list.h"
 #include "denial/remedy.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -326,6 +327,17 @@ static bool is_habit(const struct denial *denial, const struct denial_input *inp
            !(is_git(input->program) && is_silent(input));
 }
 
+/* The text has the path, and not only one that is longer. */
+static bool has_path(const char *text, const char *path)
+{
+    while ((text = strstr(text, path))) {
+        text += strlen(path);
+        if (*text != '/' && *text != '_' && *text != '-' && !isalnum((unsigned char)*text))
+            return true;
+    }
+    return false;
+}
+
 /* Such things, and questions whether something may be written, are the reason of a failure only if
  * the command says so. */
 static void set_aside(const struct denial_input *input, struct denials *ret)
@@ -337,7 +349,7 @@ static void set_aside(const struct denial_input *input, struct denials *ret)
         if (!denial->path || !(denial->flags & DENIAL_PROBE || is_habit(denial, input)))
             continue;
         for (int k = 0; k < STREAM_COUNT; k++)
-            is_named |= input->texts[k] && strstr(input->texts[k], denial->path);
+            is_named |= input->texts[k] && has_path(input->texts[k], denial->path);
         if (!is_named)
             denial->flags |= DENIAL_ASIDE;
     }

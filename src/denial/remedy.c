@@ -9,6 +9,7 @@
 #include "base/git_names.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "policy/believed.h"
 #include "policy/tool_cache.h"
 
 #include <string.h>
@@ -126,15 +127,12 @@ static char *place_to_open(const struct denial *denial, const char *path)
 /* Who has these has everything of the user's or of the system's: for one name nobody opens them. */
 static bool is_too_much(const struct access_map *access, const char *place)
 {
-    static const char *const shared[] = {
-        "/bin",     "/boot",      "/dev",       "/etc",      "/lib",       "/lib64",
-        "/proc",    "/run",       "/sbin",      "/sys",      "/tmp",       "/usr",
-        "/usr/bin", "/usr/lib",   "/usr/local", "/usr/sbin", "/usr/share", "/var",
-        "/var/lib", "/var/cache", "/var/log",   "/var/run",  "/var/spool"};
+    static const char *const shared[] = {"/usr/share", "/usr/local", "/var/lib",  "/var/cache",
+                                         "/var/log",   "/var/run",   "/var/spool"};
     static const char *const of_user[] = {".cache", ".config", ".local", ".local/share",
                                           ".local/state"};
 
-    if (str_eq(place, "/") || (access->home && path_is_within(access->home, place)))
+    if (path_depth(place) < 2 || (access->home && path_is_within(access->home, place)))
         return true;
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         if (str_eq(place, shared[i]))
@@ -164,12 +162,20 @@ static char *cache_of(const struct access_map *access, const char *place)
  * those that write a new one and rename it. */
 static char *remedy_without_place(const struct denial *denial, const char *path)
 {
-    if (denial->call && !str_eq(denial->call, "mkdir") && !str_eq(denial->call, "mkdirat"))
+    if (denial->flags & DENIAL_FOLDER ||
+        (denial->call && !str_eq(denial->call, "mkdir") && !str_eq(denial->call, "mkdirat")))
         return alloc_str("Let the command work somewhere else; or do this yourself, outside of the "
                          "sandbox.");
     return alloc_strf("Let the command write somewhere else; or make %s yourself, outside of the "
                       "sandbox, and allow it with --writable %s.",
                       path, path);
+}
+
+static char *remedy_for_believed(void)
+{
+    return alloc_str(
+        "Other programs run or believe what is there: do this yourself, outside of the "
+        "sandbox.");
 }
 
 /* "": it does not belong to Cordon. */
@@ -242,8 +248,12 @@ static char *remedy_for_write(const struct denial *denial, const struct access_m
     /* A root above the deciding entry would change nothing: the longer path decides. */
     if (entry && path_is_within(entry->path, place) && !is_too_much(access, entry->path))
         return allow("writable", entry->path);
+    if (!place_may_be_opened(path, access->home))
+        return remedy_for_believed();
     if (is_too_much(access, place))
         return remedy_without_place(denial, path);
+    if (!place_may_be_opened(place, access->home))
+        return remedy_for_believed();
     return allow("writable", *cache ? cache : place);
 }
 

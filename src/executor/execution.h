@@ -33,6 +33,7 @@ struct job;
 struct json_t;
 struct loop;
 struct profile_overlay;
+struct result_texts;
 struct rules;
 struct snapshots;
 struct workspace;
@@ -158,7 +159,7 @@ const char *execution_outcome_name(enum execution_outcome outcome);
 /* {"outcome", "decision": null or wire name, "reason", "questions": [...], "attempts": [{"place":
  * "sandbox"|"widened"|"none", "widened": null or words, "result": {...}}]}: with `result` as
  * job/result_json.h has it. A new reference. */
-struct json_t *execution_to_json(const struct execution_result *result);
+struct json_t *execution_to_json(const struct execution_result *result, struct result_texts *texts);
 
 /* --- what is decided from the options alone, before the first attempt, and after a sandbox has
  * refused it something; `cordon explain` shows what execution_start() begins with --- */

@@ -22,7 +22,7 @@ int execution_exit_code(const struct execution_result *result)
     return result->outcome == EXECUTION_FAILED ? EXECUTION_EXIT_FAILED : EXECUTION_EXIT_REFUSED;
 }
 
-static json_t *attempts_to_json(const struct execution_result *result)
+static json_t *attempts_to_json(const struct execution_result *result, struct result_texts *texts)
 {
     json_t *json = json_array();
 
@@ -32,12 +32,12 @@ static json_t *attempts_to_json(const struct execution_result *result)
         json_array_append_new(json,
                               json_pack("{s:s, s:o, s:o}", "place", run_where_name(attempt->where),
                                         "widened", json_lossy(attempt->widened), "result",
-                                        result_to_json(&attempt->result)));
+                                        result_to_json(&attempt->result, texts)));
     }
     return json;
 }
 
-json_t *execution_to_json(const struct execution_result *result)
+json_t *execution_to_json(const struct execution_result *result, struct result_texts *texts)
 {
     bool is_rejected = result->outcome == EXECUTION_REJECTED;
 
@@ -45,5 +45,5 @@ json_t *execution_to_json(const struct execution_result *result)
         "{s:s, s:o, s:o, s:O, s:o}", "outcome", execution_outcome_name(result->outcome), "decision",
         is_rejected ? json_string(approval_decision_name(result->decision)) : json_null(), "reason",
         json_lossy(result->reason), "questions", result->questions, "attempts",
-        attempts_to_json(result));
+        attempts_to_json(result, texts));
 }

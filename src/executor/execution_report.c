@@ -320,16 +320,17 @@ static json_t *sandbox_to_json(const struct job_result *result, const struct wor
 
 json_t *execution_document(const struct execution_result *execution,
                            const struct workspace *workspace, char *const *warnings,
-                           const struct run_later *later)
+                           const struct run_later *later, struct result_texts *texts)
 {
     const struct job_result *last = execution->outcome == EXECUTION_RAN
                                         ? &execution->attempts[execution->attempts_len - 1].result
                                         : NULL;
     bool is_plain = last && execution->attempts_len == 1 && !json_array_size(execution->questions);
-    json_t *json = last ? result_to_json(last) : refusal_to_json(execution);
+    json_t *json = last ? result_to_json(last, texts) : refusal_to_json(execution);
 
     json_object_set_new(json, "warnings", json_lossy_list(warnings));
-    json_object_set_new(json, "approval", is_plain ? json_null() : execution_to_json(execution));
+    json_object_set_new(json, "approval",
+                        is_plain ? json_null() : execution_to_json(execution, texts));
     if (last && later)
         json_object_set_new(json, "runs_later", is_told(last) ? later_to_json(later) : json_null());
     if (last)

@@ -10,6 +10,7 @@
 
 struct err;
 struct job;
+struct result_texts;
 struct sandbox;
 
 /* --- before, and while it runs --- */
@@ -66,7 +67,7 @@ const char *execution_mode_name(enum sandbox_mode mode); /* "auto", "require", "
  * "shell_exit_code": 126 and "failure": {"stage": "approval", ...}. Not for one that failed by us. */
 json_t *execution_document(const struct execution_result *execution,
                            const struct workspace *workspace, char *const *warnings,
-                           const struct run_later *later);
+                           const struct run_later *later, struct result_texts *texts);
 
 /* When Cordon failed before there was a result: the same keys, with "end": "failed-to-start",
  * "shell_exit_code": 125 and "failure": {"stage": "cordon", ...}. */

@@ -66,7 +66,8 @@ bool alone_may_link(const struct request *request, int fd)
     char path[PATH_MAX];
 
     return place_path_of(fd, path) && is_writable(request, path) &&
-           !(request->nested && nested_refuses_path(request, path, false));
+           (!alone_is(request) || folder_is_guarded(request->command, path)) &&
+           !(request->nested && nested_refuses_path(request, path, -1, false));
 }
 
 static int flags_of(const struct request *request)

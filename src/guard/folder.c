@@ -50,7 +50,7 @@ bool folder_has_own_numbers(int fd)
     return false;
 }
 
-static bool folds_case(int path_fd)
+bool folder_folds_case(int path_fd)
 {
     AUTO_CLOSE int fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     unsigned long flags = 0;
@@ -85,7 +85,8 @@ static int folder_add(struct command *command, const char *path, int entry)
         return (int)i;
     }
     folder = &command->folders[command->folders_len];
-    *folder = (struct folder){.identity = identity, .entry = entry, .folds_case = folds_case(fd)};
+    *folder =
+        (struct folder){.identity = identity, .entry = entry, .folds_case = folder_folds_case(fd)};
     folder->fd = TAKE_FD(fd);
     return (int)command->folders_len++;
 }
@@ -200,25 +201,26 @@ static bool is_folded(const char *spelled, const char *held)
 
 enum { FOLDED_MAX = 8 }; /* characters beyond ASCII in a name that could still be another's */
 
-/* Names of ASCII letters differ by case alone nowhere where it matters, so case never counts. */
-static bool is_name(const struct folder *folder, const char *spelled, const char *held)
+bool folder_may_be(const char *spelled, const char *held)
 {
     size_t beyond = 0;
     size_t length;
 
-    if (strcasecmp(spelled, held) == 0)
-        return true;
-    if (!folder->folds_case)
-        return false;
     /* FAT and its kin drop what a name ends with */
     for (length = strlen(spelled); length && strchr(". ", spelled[length - 1]); length--)
         continue;
-    if (length < strlen(spelled) && strlen(held) == length &&
-        strncasecmp(spelled, held, length) == 0)
+    if (strcasecmp(spelled, held) == 0 ||
+        (strlen(held) == length && strncasecmp(spelled, held, length) == 0))
         return true;
     for (const char *at = spelled; *at; at++)
         beyond += ((unsigned char)*at & 0xc0) == 0xc0;
     return beyond && (beyond > FOLDED_MAX || is_folded(spelled, held));
+}
+
+/* Names of ASCII letters differ by case alone nowhere where it matters, so case never counts. */
+static bool is_name(const struct folder *folder, const char *spelled, const char *held)
+{
+    return folder->folds_case ? folder_may_be(spelled, held) : strcasecmp(spelled, held) == 0;
 }
 
 /* A name that is held is on the way, however it is spelled. */

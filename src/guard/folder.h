@@ -18,6 +18,12 @@ bool folder_is_mount_of_root(const struct command *command, uint64_t mount);
 /* It is a root itself, whose name belongs to the directory above. */
 bool folder_is_root(const struct command *command, const struct identity *identity);
 
+/* Names that are spelled differently may be the same in the directory that is open as `fd`; or it cannot be told. */
+bool folder_folds_case(int fd);
+
+/* The one may be the other's name where case is folded; `held` is ASCII. */
+bool folder_may_be(const char *spelled, const char *held);
+
 /* The file system numbers its directories by itself, each differently. */
 bool folder_has_own_numbers(int fd);
 

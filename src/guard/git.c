@@ -12,7 +12,9 @@
 #include "guard/git.h"
 
 #include "base/auto.h"
+#include "base/git_index.h"
 #include "base/git_names.h"
+#include "guard/folder.h"
 #include "guard/git_data.h"
 #include "guard/granted.h"
 #include "guard/perform.h"
@@ -62,7 +64,7 @@ static struct git_name name_in(const struct command *command, const struct objec
     return git_name_of(rest + 1, command->map.entries[entry].kind == GUARD_MISSING);
 }
 
-/* The repository itself, where there is none. */
+/* The repository itself, where there is none. Where case is folded, what is in it could be reached by another path. */
 static bool is_to_be_made(const struct request *request, const struct object *object)
 {
     const struct command *command = request->command;
@@ -70,7 +72,7 @@ static bool is_to_be_made(const struct request *request, const struct object *ob
 
     return strcmp(object->path, map_path(&command->map, entry)) == 0 &&
            command->map.entries[entry].kind == GUARD_MISSING && !object->exists &&
-           request->call->kind == CALL_MKDIR &&
+           request->call->kind == CALL_MKDIR && !folder_folds_case(object->place.dir) &&
            !(command->map.header->flags & GUARD_MAP_NO_LANDLOCK);
 }
 
@@ -80,25 +82,36 @@ static bool is_plain(const struct object *object)
     return !object->exists || (S_ISREG(object->st.st_mode) && object->st.st_nlink == 1);
 }
 
-/* The .git file that the worktree has is gone, as the host sees it. `dir`: the one that has `gitdir`. */
-static bool is_worktree_gone(int dir)
+/* Where the .git file of a linked worktree is, as `gitdir` in its directory `dir` says; "" when that says nothing. 0 or an
+ * errno. */
+static int read_gitdir(int dir, char ret[PATH_MAX])
 {
     AUTO_CLOSE int fd = openat(dir, "gitdir", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    char path[PATH_MAX];
     struct stat st;
     ssize_t len;
 
-    if (fd < 0)
-        return errno == ENOENT;
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-        return false;
-    len = read(fd, path, sizeof path - 1);
-    while (len > 0 && isspace((unsigned char)path[len - 1]))
+    if (fd < 0 || fstat(fd, &st))
+        return errno;
+    len = S_ISREG(st.st_mode) ? read(fd, ret, PATH_MAX - 1) : -1;
+    if (len < 0)
+        return EINVAL;
+    while (len && isspace((unsigned char)ret[len - 1]))
         len--;
-    if (len <= 0)
-        return len == 0;
-    path[len] = '\0';
-    return fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) && (errno == ENOENT || errno == ENOTDIR);
+    ret[len] = '\0';
+    return 0;
+}
+
+/* The .git file that the worktree has is gone, as the host sees it. */
+static bool is_worktree_gone(int dir)
+{
+    char path[PATH_MAX];
+    const int error = read_gitdir(dir, path);
+    struct stat st;
+
+    if (error)
+        return error == ENOENT;
+    return !*path ||
+           (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) && (errno == ENOENT || errno == ENOTDIR));
 }
 
 /* --- locks ---
@@ -180,6 +193,8 @@ static bool may_change(const struct request *request, const struct object *objec
     case SYS_fchmod:
     case SYS_fchmodat:
     case K_SYS_FCHMODAT2:
+        if (!S_ISDIR(object->st.st_mode) && !is_plain(object))
+            return false;
         /* `git init` tries whether a file can be executed on its configuration */
         return name->kind == GIT_CONFIG
                    ? differs == S_IXUSR
@@ -253,15 +268,17 @@ static bool allows(const struct request *request, const struct object *object, b
     return may_come(request, object, &name);
 }
 
-/* What a rename moves, or a link is made of, is a file and nothing else. */
+/* What a rename moves, or a link is made of, is a file and nothing else. One that has other names (a clone's objects are
+ * the same files) does not leave the repository, nor move into it: by those it would be written, too. */
 static bool is_movable(const struct request *request, struct object *const objects[2])
 {
     const bool is_link = request->call->kind == CALL_LINK;
-    const struct object *source = objects[is_link ? 1 : 0];
+    const struct object *source = objects[is_link];
+    const struct object *target = objects[!is_link];
 
-    return !objects[1] ||
-           (S_ISREG(source->st.st_mode) &&
-            (is_link || source->st.st_nlink == 1 || git_has(request->command, source->path)));
+    return S_ISREG(source->st.st_mode) &&
+           (source->st.st_nlink == 1 || (git_has(request->command, target->path) &&
+                                         (is_link || git_has(request->command, source->path))));
 }
 
 /* The directory of a linked worktree that may go, of which the sandbox keeps the name as long as its .git file is
@@ -384,16 +401,18 @@ struct links {
     const struct bytes *old; /* index */
     size_t hash;
     const char *wanted; /* by is_other() */
+    bool is_found;
 };
 
 static bool is_other(void *data, const char *path)
 {
-    const struct links *links = data;
+    struct links *links = data;
 
-    return strcmp(path, links->wanted) != 0;
+    links->is_found = strcmp(path, links->wanted) == 0;
+    return !links->is_found;
 }
 
-/* A submodule that was one, or whose .git is protected from the command: git enters each of them. */
+/* A submodule that was one, or whose .git is protected from the command and stays: git enters each of them. */
 static bool may_be_link(void *data, const char *path)
 {
     struct links *links = data;
@@ -404,12 +423,14 @@ static bool may_be_link(void *data, const char *path)
         snprintf(git, sizeof git, "%s/%s/.git", links->worktree, path) < (int)sizeof git) {
         entry = map_find(links->map, git);
         if (entry != GUARD_NO_ENTRY && strcmp(map_path(links->map, entry), git) == 0 &&
-            map_access(links->map, entry) != GUARD_WRITE)
+            map_access(links->map, entry) != GUARD_WRITE &&
+            !(links->map->entries[entry].flags & GUARD_ENTRY_REMOVABLE))
             return true;
     }
     links->wanted = path;
-    return links->old->at &&
-           !git_index_each_link(links->old->at, links->old->len, links->hash, is_other, links);
+    links->is_found = false; /* as in an old one that cannot be read */
+    git_index_each_link(links->old->at, links->old->len, links->hash, is_other, links);
+    return links->is_found;
 }
 
 static bool is_any(void *data, const char *path)
@@ -419,33 +440,41 @@ static bool is_any(void *data, const char *path)
     return true;
 }
 
-/* Of the repository whose index lies in `dir`. */
-static bool find_hash(int dir, bool is_of_worktree, size_t *ret)
+/* A linked worktree that has no index, and whose .git file is not protected, was made by the command. */
+static bool is_new_worktree(const struct command *command, const struct object *index, int dir)
 {
-    AUTO(bytes_done) struct bytes config = {0};
+    char file[PATH_MAX];
+
+    return !index->exists && !read_gitdir(dir, file) && *file == '/' &&
+           map_access(&command->map, map_find(&command->map, file)) == GUARD_WRITE;
+}
+
+/* Of the repository whose index lies in `dir`. */
+static bool map_config(int dir, bool is_of_worktree, struct bytes *ret)
+{
     AUTO_CLOSE int fd = openat(dir, is_of_worktree ? "../../config" : "config",
                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-    if (fd < 0 ? errno != ENOENT : !map_file(fd, &config))
-        return false;
-    *ret = git_config_hash_bytes(text_of(&config), config.len);
-    return true;
+    return fd < 0 ? errno == ENOENT : map_file(fd, ret);
 }
 
-/* A linked worktree that has no index is new: what is in it is the command's own. */
 static bool is_index_safe(const struct command *command, const struct object *to, int dir,
                           const struct bytes *old, const struct bytes *new)
 {
     struct links links = {.map = &command->map, .old = old};
-    const struct git_name name = name_in(command, to);
+    const bool is_of_worktree = name_in(command, to).is_of_worktree;
     const size_t len = strlen(to->path);
+    AUTO(bytes_done) struct bytes config = {0};
 
-    if (!find_hash(dir, name.is_of_worktree, &links.hash))
+    if (!map_config(dir, is_of_worktree, &config))
         return false;
-
-    if (name.is_of_worktree && !to->exists)
+    links.hash = git_config_hash_bytes(text_of(&config), config.len);
+    if (!links.hash)
+        return false;
+    if (is_of_worktree && is_new_worktree(command, to, dir))
         return git_index_each_link(new->at, new->len, links.hash, is_any, NULL);
-    if (len > 11 && strcmp(to->path + len - 11, "/.git/index") == 0)
+    if (len > 11 && strcmp(to->path + len - 11, "/.git/index") == 0 &&
+        !git_config_has_worktree(text_of(&config), config.len))
         snprintf(links.worktree, sizeof links.worktree, "%.*s", (int)(len - 11), to->path);
     return git_index_each_link(new->at, new->len, links.hash, may_be_link, &links);
 }
@@ -459,27 +488,36 @@ static bool is_safe(const struct command *command, const struct object *to, int 
         return git_head_is_whole(text_of(new), new->len);
     if (kind == GIT_CONFIG)
         return git_config_is_same(text_of(old), old->len, text_of(new), new->len);
-    return new->at &&is_index_safe(command, to, dir, old, new);
+    return is_index_safe(command, to, dir, old, new);
 }
 
+/* Whoever waits for us meanwhile waits for as much as is copied: of a larger index no command would start, either. */
 static bool copy(int from, int to)
 {
     static char buffer[1 << 16];
+    size_t size = 0;
     ssize_t len;
 
-    while ((len = read(from, buffer, sizeof buffer)) > 0)
+    while ((len = read(from, buffer, sizeof buffer)) > 0) {
+        size += (size_t)len;
+        if (size > GIT_INDEX_BYTES_MAX)
+            return false;
         for (ssize_t at = 0, done; at < len; at += done) {
             done = write(to, buffer + at, (size_t)(len - at));
             if (done <= 0)
                 return false;
         }
+    }
     return len == 0;
 }
 
-/* As that of the lock, but such that git can read it, and nobody else write. */
-static mode_t mode_of_copy(const struct stat *st)
+/* As that of the lock, but such that git can read it, and nobody write who may not make names in the directory. */
+static mode_t mode_of_copy(int dir, const struct stat *lock)
 {
-    return (st->st_mode & 0775) | S_IRUSR | S_IWUSR;
+    struct stat st;
+    const mode_t group = fstat(dir, &st) == 0 ? st.st_mode & S_IWGRP : 0;
+
+    return (lock->st_mode & (0755 | group)) | S_IRUSR | S_IWUSR;
 }
 
 /* A new file in the directory, of a name that nobody knows, and which the command can do nothing with. */
@@ -491,7 +529,7 @@ static int make_copy(int dir, const struct stat *st, char ret_name[static 32])
         return -1;
     snprintf(ret_name, 32, "cordon.%016llx", (unsigned long long)number);
     return openat(dir, ret_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                  mode_of_copy(st));
+                  mode_of_copy(dir, st));
 }
 
 /* The copy `name`, open as `new`, takes the place of `to`. */
@@ -521,12 +559,13 @@ static struct answer replace(const struct request *request, struct object *const
         return answer_continue();
     source = openat(from.dir, from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (source < 0 || fstat(source, &st) || !S_ISREG(st.st_mode) ||
-        st.st_ino != objects[0]->st.st_ino || st.st_dev != objects[0]->st.st_dev)
+        st.st_size > GIT_INDEX_BYTES_MAX || st.st_ino != objects[0]->st.st_ino ||
+        st.st_dev != objects[0]->st.st_dev)
         return answer_continue();
     new = make_copy(to.dir, &st, name);
     if (new < 0)
         return answer_continue();
-    if (!copy(source, new) || fchmod(new, mode_of_copy(&st)) ||
+    if (!copy(source, new) || fchmod(new, mode_of_copy(to.dir, &st)) ||
         futimens(new, (struct timespec[2]){st.st_atim, st.st_mtim}) ||
         !take_place(request, objects[1], new, name, &to)) {
         unlinkat(to.dir, name, 0);

@@ -224,32 +224,65 @@ bool git_config_is_same(const char *old, size_t old_len, const char *new, size_t
     }
 }
 
+static bool has_word(struct text line, const char *word)
+{
+    const size_t len = strlen(word);
+
+    for (size_t at = 0; at + len <= line.len; at++)
+        if (strncasecmp(line.at + at, word, len) == 0)
+            return true;
+    return false;
+}
+
 size_t git_config_hash_bytes(const char *config, size_t len)
 {
     struct reader reader = {.rest = {config, len}, .is_known = true};
     struct text line, name, sub, key, value;
     size_t bytes = GIT_HASH_BYTES;
 
-    while (next_kept(&reader, (struct text){0}, &line))
-        if (read_header(reader.section, &name, &sub) && is_word(name, "extensions") &&
-            read_key(trimmed(line), &key, &value) && is_word(key, "objectformat"))
+    while (next_kept(&reader, (struct text){0}, &line)) {
+        if (!has_word(line, "objectformat"))
+            continue;
+        if (!read_header(reader.section, &name, &sub) || !read_key(trimmed(line), &key, &value))
+            return 0;
+        if (is_word(name, "extensions") && is_word(key, "objectformat"))
             bytes = is_word(value, "sha256") ? GIT_HASH_BYTES_SHA256 : GIT_HASH_BYTES;
+    }
     return bytes;
+}
+
+bool git_config_has_worktree(const char *config, size_t len)
+{
+    const struct text whole = {config, len};
+    struct reader reader = {.rest = whole, .is_known = true};
+    struct text line;
+
+    while (next_kept(&reader, whole, &line))
+        if (has_word(line, "worktree"))
+            return true;
+    return false;
 }
 
 /* --- index --- */
 
-/* `name`, of `len` bytes, is .git however it is spelled, also where that would be NTFS. */
+/* `name`, of `len` bytes, is .git however it is spelled: also where that would be NTFS, or where case is folded by
+ * Unicode's rules, which leave characters out (all of them are beyond ASCII). */
 static bool is_dot_git(const char *name, size_t len)
 {
-    const size_t dot = len >= 4 && strncasecmp(name, ".git", 4) == 0    ? 4
-                       : len >= 5 && strncasecmp(name, "git~1", 5) == 0 ? 5
-                                                                        : 0;
-    size_t at = dot;
+    char plain[PATH_MAX];
+    size_t end = 0, at;
 
-    while (at < len && (name[at] == ' ' || name[at] == '.'))
+    for (size_t i = 0; i < len; i++)
+        if (!(name[i] & 0x80))
+            plain[end++] = name[i];
+    at = end >= 4 && strncasecmp(plain, ".git", 4) == 0    ? 4
+         : end >= 5 && strncasecmp(plain, "git~1", 5) == 0 ? 5
+                                                           : 0;
+    if (!at)
+        return false;
+    while (at < end && (plain[at] == ' ' || plain[at] == '.'))
         at++;
-    return dot && (at == len || name[at] == ':' || name[at] == '\\');
+    return at == end || plain[at] == ':' || plain[at] == '\\';
 }
 
 /* Below the work tree, and in no git directory. */

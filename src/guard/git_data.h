@@ -12,9 +12,12 @@ bool git_head_is_whole(const char *text, size_t len);
  * follow among the remotes that are there, and the user's name. */
 bool git_config_is_same(const char *old, size_t old_len, const char *new, size_t new_len);
 
-/* How long the hashes of the repository are, which an index does not say. What the configuration says of it
- * is no data: it is what a command cannot change. */
+/* How long the hashes of the repository are, which an index does not say; 0: it cannot be told. What the configuration
+ * says of it is no data: it is what a command cannot change. */
 size_t git_config_hash_bytes(const char *config, size_t len);
+
+/* The work tree may be another directory than the one around the repository. */
+bool git_config_has_worktree(const char *config, size_t len);
 
 /* Each submodule that the index names is taken. false: one was not, or it is split, or names what git would make outside of
  * the work tree, or no index. */

@@ -5,6 +5,7 @@
 #include "guard/nested.h"
 
 #include "base/auto.h"
+#include "guard/folder.h"
 #include "guard/remote.h"
 
 #include <errno.h>
@@ -149,28 +150,40 @@ uint32_t nested_find(const struct command *command, pid_t thread)
     return found ? found : NESTED_UNKNOWN;
 }
 
-/* A name that is held, however it is spelled; or one that could make a root a repository (guard/folder.c looks closer). */
-static bool is_held(const struct map *map, const char *path)
+/* The name at the end of `path` is `held` in the directory of the entry `entry`. Where case is folded (`dir`) it is so in
+ * each, since the path of that may be spelled in another way, too. */
+static bool is_spelled(const char *path, int dir, const char *entry, size_t entry_len,
+                       const char *held)
 {
     const char *name = strrchr(path, '/') + 1;
-    const size_t dir = (size_t)(name - path) - 1;
 
+    if (!folder_may_be(name, held))
+        return false;
+    return ((size_t)(name - path) - 1 == entry_len && memcmp(entry, path, entry_len) == 0 &&
+            strcasecmp(name, held) == 0) ||
+           folder_folds_case(dir);
+}
+
+/* A name that is held, however it is spelled; or one that could make a root a repository (guard/folder.c looks closer). */
+static bool is_held(const struct map *map, const char *path, int dir)
+{
     for (uint32_t i = 0; i < map->header->entries; i++) {
         const unsigned flags = map->entries[i].flags;
         const char *entry = map_path(map, (int)i);
         const char *last = strrchr(entry, '/') + 1;
 
-        if ((flags & GUARD_ENTRY_HELD_NAME) && (size_t)(last - entry) - 1 == dir &&
-            memcmp(entry, path, dir) == 0 && strcasecmp(last, name) == 0)
+        if ((flags & GUARD_ENTRY_HELD_NAME) &&
+            is_spelled(path, dir, entry, (size_t)(last - entry) - 1, last))
             return true;
-        if ((flags & GUARD_ENTRY_ROOT) && strlen(entry) == dir && memcmp(entry, path, dir) == 0 &&
-            (strcasecmp(name, "HEAD") == 0 || strcasecmp(name, "commondir") == 0))
+        if ((flags & GUARD_ENTRY_ROOT) &&
+            (is_spelled(path, dir, entry, strlen(entry), "HEAD") ||
+             is_spelled(path, dir, entry, strlen(entry), "commondir")))
             return true;
     }
     return false;
 }
 
-bool nested_refuses_path(const struct request *request, const char *path, bool moves)
+bool nested_refuses_path(const struct request *request, const char *path, int dir, bool moves)
 {
     const struct command *command = request->command;
 
@@ -183,7 +196,7 @@ bool nested_refuses_path(const struct request *request, const char *path, bool m
             continue;
         map = &command->nested[i].map;
         if (!command->nested[i].size || *path != '/' ||
-            map_access(map, map_find(map, path)) != GUARD_WRITE || is_held(map, path) ||
+            map_access(map, map_find(map, path)) != GUARD_WRITE || is_held(map, path, dir) ||
             (moves && map_has_below(map, path)))
             return true;
     }
@@ -197,7 +210,7 @@ bool nested_refuses(const struct request *request, const struct place *place, bo
     if (!request->nested)
         return false;
     place_path(place, path);
-    return nested_refuses_path(request, path, moves);
+    return nested_refuses_path(request, path, place->dir, moves);
 }
 
 void nested_end(struct command *command)

@@ -522,58 +522,6 @@ void job_set_held(struct job *job, bool is_held)
     job_notify(job, is_held ? JOB_HELD : JOB_RELEASED);
 }
 
-/* --- denials --- */
-
-/* What is read of the beginning, and of the end, or as much as memory holds: a spool may hold much
- * more. */
-#define READ_AT_LEAST ((uint64_t)1 << 19)
-
-/* As text: the readers of lines stop at a NUL. A gap ends a line. */
-static void take_record(const struct output_record *record, char *piece,
-                        struct buf texts[STREAM_COUNT])
-{
-    if (record->kind == OUTPUT_GAP)
-        for (int i = 0; i < STREAM_COUNT; i++)
-            buf_append_str(&texts[i], "\n");
-    if (record->kind != OUTPUT_BYTES)
-        return;
-    for (uint64_t i = 0; i < record->len; i++)
-        piece[i] = piece[i] ? piece[i] : ' ';
-    buf_append(&texts[record->stream], piece, (size_t)record->len);
-}
-
-static void read_part(struct output *output, uint64_t from, uint64_t to,
-                      struct buf texts[STREAM_COUNT])
-{
-    struct output_record record = {.kind = OUTPUT_BYTES};
-    struct output_cursor cursor;
-    char piece[8192];
-
-    output_seek(output, from, &cursor);
-    while (cursor.offset < to && (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP)) {
-        uint64_t left = to - cursor.offset;
-
-        output_read(output, &cursor, OUTPUT_BY_RUN, piece,
-                    left < sizeof piece ? (size_t)left : sizeof piece, &record);
-        take_record(&record, piece, texts);
-    }
-}
-
-static void read_output(struct output *output, size_t memory_max, struct buf texts[STREAM_COUNT])
-{
-    static const struct output_record gap = {.kind = OUTPUT_GAP};
-    uint64_t total = output_total(output);
-    uint64_t half = memory_max / 2 < READ_AT_LEAST ? READ_AT_LEAST : memory_max / 2 + 1;
-
-    if (total <= 2 * half) {
-        read_part(output, 0, total, texts);
-        return;
-    }
-    read_part(output, 0, half, texts);
-    take_record(&gap, NULL, texts);
-    read_part(output, total - half, total, texts);
-}
-
 /* --- what is known --- */
 
 void job_info(const struct job *job, struct job_info *ret)
@@ -631,6 +579,9 @@ const struct resource_limits_scope *job_limits(const struct job *job,
     return &job->limits;
 }
 
+/* Bytes that are looked through, or as much as memory holds: a spool may hold much more. */
+#define TEXT_MIN ((uint64_t)1 << 20)
+
 /* Looked for only on request: for the words it takes a copy of what is retained, which is not worth
  * making of a command that did its work. */
 static void find_denials(const struct job *job, struct denials *ret)
@@ -643,13 +594,14 @@ static void find_denials(const struct job *job, struct denials *ret)
         .end = &job->end,
         .program = job->program,
     };
+    const uint64_t text_max = job->memory_max < TEXT_MIN ? TEXT_MIN : job->memory_max + 2;
     struct buf texts[STREAM_COUNT];
 
     for (int i = 0; i < STREAM_COUNT; i++)
         buf_init(&texts[i], SIZE_MAX / 2);
     for (int i = 0; job->access && !is_well && i < STREAM_COUNT; i++)
         if (!i || job->outputs[i] != job->outputs[0])
-            read_output(job->outputs[i], job->memory_max, texts);
+            output_append_text(job->outputs[i], text_max, texts);
     for (int i = 0; i < STREAM_COUNT; i++)
         input.texts[i] = texts[i].data;
     denials_find(&input, ret);

@@ -168,15 +168,14 @@ static void on_key(void *data, int fd, unsigned ready)
 static void run_watch_keys(struct job_run *run)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
-    struct err ignored; /* the next signal or output makes us look as well */
+    AUTO_CLOSE int fd = run->keys ? -1 : epoll_create1(EPOLL_CLOEXEC);
+    struct err ignored; /* the next signal makes us look as well */
 
+    if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, run->options->terminal_fd, &event))
+        return;
+    run->keys = loop_watch_new(run->loop, fd, LOOP_READ, on_key, run, &ignored);
     if (run->keys)
-        return;
-    run->keys_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (run->keys_fd < 0 ||
-        epoll_ctl(run->keys_fd, EPOLL_CTL_ADD, run->options->terminal_fd, &event))
-        return;
-    run->keys = loop_watch_new(run->loop, run->keys_fd, LOOP_READ, on_key, run, &ignored);
+        run->keys_fd = TAKE_FD(fd);
 }
 
 static void run_unwatch_keys(struct job_run *run)
@@ -503,10 +502,17 @@ static void job_run_auto(struct job_run **slot)
     job_run_free(*slot);
 }
 
-struct job_run *job_run_start(const struct job_run_options *options, struct err *err)
+static const struct job_tap *find_tap(const struct job_run_options *options)
 {
     static const struct job_tap tap = {.on_output = on_output, .on_input = on_input};
     static const struct job_tap tap_of_job_write = {.on_output = on_output};
+
+    return options->input == JOB_RUN_INPUT_JOB ? &tap_of_job_write : &tap;
+}
+
+struct job_run *job_run_start(const struct job_run_options *options, struct err *err)
+{
+    const struct spool_options spool = {.quota = options->spool};
     AUTO(job_run_auto) struct job_run *run = alloc_zero(1, sizeof *run);
     struct termios like;
     bool has_terminal = options->terminal_fd >= 0 && tcgetattr(options->terminal_fd, &like) == 0;
@@ -552,8 +558,8 @@ struct job_run *job_run_start(const struct job_run_options *options, struct err 
             .audit_topics = options->audit_topics,
             .is_judged = options->is_judged,
             .streams = JOB_STREAMS_APART,
-            .output = {.memory_max = options->max_output},
-            .tap = options->input == JOB_RUN_INPUT_JOB ? &tap_of_job_write : &tap,
+            .output = {.memory_max = options->max_output, .spool = spool.quota ? &spool : NULL},
+            .tap = find_tap(options),
             .data = run,
         },
         err);

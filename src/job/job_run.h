@@ -6,7 +6,7 @@
  *     job_run_defaults(&options);
  *     options.sandbox = ..., options.argv = ..., options.env = ..., options.cwd = ...
  *     if (job_run(&options, &result, err) == 0) {
- *         ... result.end, job_result_exit_code(&result), result_to_json(&result) ...
+ *         ... result.end, job_result_exit_code(&result), result_to_json(&result, NULL) ...
  *         job_result_done(&result);
  *     }
  *
@@ -76,7 +76,8 @@ struct job_run_options {
 
     uint64_t timeout_ns;    /* 0: none; stands still while something is held */
     uint64_t kill_after_ns; /* from TERM to KILL; 0: KILL at once */
-    size_t max_output;      /* bytes retained of each stream */
+    size_t max_output;      /* bytes retained of each stream, in memory */
+    uint64_t spool;         /* ... and of its beginning on disk; 0: none (output/spool.h) */
     struct resource_limits limits;
     struct process_drain drain; /* zero: the defaults of process.h */
     enum job_run_signals signals;

@@ -213,6 +213,7 @@ static void call_finish(struct model_call *call)
     struct ending ending = {0};
     AUTO(headtail_done) struct headtail output;
     AUTO(strv_done) struct strv notes = {0};
+    AUTO(strv_done) struct strv warnings = {0};
     AUTO(buf_done) struct buf text;
     struct model_call_answer response = {.wall_ns = clock_now_ns() - call->start_ns};
     model_call_done_fn *on_done = call->on_done;
@@ -232,6 +233,9 @@ static void call_finish(struct model_call *call)
     response.reason = call->is_met ? MODEL_CALL_MET : MODEL_CALL_YIELDED;
     response.output = &output;
     response.notes = strv_view(&notes);
+    if (call->kind == MODEL_CALL_EXEC)
+        resource_limits_warn(job_limits(call->job, NULL), &warnings);
+    response.warnings = strv_view(&warnings);
     call_end(call, &ending, &response);
     call_keep_job(call);
     response.session_id = call->id;

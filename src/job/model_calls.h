@@ -101,7 +101,8 @@ struct model_call_answer {
     uint64_t wall_ns;
     const struct headtail *output; /* what was taken; not cut for the model */
     char *const *notes;            /* NULL-terminated */
-    const char *text;              /* what the model sees */
+    char *const *warnings; /* the same: limits that do not hold as they are meant; of a start */
+    const char *text;      /* what the model sees */
     size_t text_len;
 };
 

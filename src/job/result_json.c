@@ -3,14 +3,11 @@
  */
 #include "job/result_json.h"
 
-#include "base/alloc.h"
 #include "base/auto.h"
-#include "base/base64.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "job/job_run.h"
+#include "job/result_text.h"
 #include "output/output.h"
 #include "timeline/exec_tree.h"
 #include "timeline/timeline.h"
@@ -113,47 +110,23 @@ static void set_named(json_t *json, const char *name, const char *suffix, json_t
     json_object_set_new(json, key, value);
 }
 
-static json_t *stream_text(struct output *output)
-{
-    AUTO(buf_done) struct buf raw = {0};
-    AUTO(buf_done) struct buf valid = {0};
-
-    buf_init(&raw, SIZE_MAX / 2);
-    buf_init(&valid, SIZE_MAX / 2);
-    output_render(output, &raw);
-    utf8_append_lossy(&valid, raw.data ? raw.data : "", raw.len);
-    return json_stringn(valid.data ? valid.data : "", valid.len);
-}
-
-static void set_stream(json_t *json, const struct job_result *result, enum stream stream)
+static void set_stream(json_t *json, const struct job_result *result, enum stream stream,
+                       struct result_texts *texts)
 {
     struct output *output = job_stream(result->job, stream);
     const char *name = stream_name(stream);
-    AUTO(buf_done) struct buf bytes; /* what is retained: two parts with a gap between, or one */
     struct output_info info;
     uint64_t omitted;
-    size_t head_len;
 
     output_info(output, &info);
     omitted = info.tail_start - info.prefix_end;
-    buf_init(&bytes, SIZE_MAX / 2);
-    output_append_range(output, 0, info.prefix_end, &bytes);
-    head_len = bytes.len;
-    output_append_range(output, info.tail_start, info.total, &bytes);
-    if (!omitted)
-        head_len = bytes.len;
-    set_named(json, name, "", stream_text(output));
-    if (bytes.len && !(utf8_is_valid(bytes.data, head_len) &&
-                       utf8_is_valid(bytes.data + head_len, bytes.len - head_len))) {
-        AUTO_FREE char *text = alloc_zero(base64_encoded_len(bytes.len) + 1, 1);
-
-        base64_encode(bytes.data, bytes.len, text);
-        set_named(json, name, "_base64", json_string(text));
-    }
-    set_named(json, name, "_bytes", json_u64(output_total(output)));
+    set_named(json, name, "", result_text(texts, output, false));
+    if (!result_text_is_valid(output))
+        set_named(json, name, "_base64", result_text(texts, output, true));
+    set_named(json, name, "_bytes", json_u64(info.total));
     set_named(json, name, "_omitted_bytes", json_u64(omitted));
     if (omitted)
-        set_named(json, name, "_omitted_at", json_u64(head_len));
+        set_named(json, name, "_omitted_at", json_u64(info.prefix_end));
 }
 
 static void set_order(json_t *json, const struct output_order *order)
@@ -246,7 +219,7 @@ static void set_timeline(json_t *json, const struct timeline *timeline)
     json_object_set_new(json, "execs_dropped", json_u64(exec_tree_dropped(execs)));
 }
 
-json_t *result_to_json(const struct job_result *result)
+json_t *result_to_json(const struct job_result *result, struct result_texts *texts)
 {
     json_t *json = json_object();
     struct resource_limits_report limits;
@@ -269,9 +242,9 @@ json_t *result_to_json(const struct job_result *result)
     asked = &job_limits(result->job, &limits)->asked;
     json_object_set_new(json, "limits", resource_limits_to_json(asked, &limits));
     json_object_set_new(json, "tty", json_boolean(is_tty));
-    set_stream(json, result, STREAM_STDOUT);
+    set_stream(json, result, STREAM_STDOUT, texts);
     if (!is_tty)
-        set_stream(json, result, STREAM_STDERR);
+        set_stream(json, result, STREAM_STDERR, texts);
     set_order(json, &result->order);
     json_object_set_new(json, "output_cut", json_boolean(result->drain_cut));
     json_object_set_new(json, "denials", denials_to_json(&result->denials));

@@ -62,10 +62,12 @@ struct job;
 struct json_t;
 struct resource_limits;
 struct resource_limits_report;
+struct result_texts;
 struct job_result;
 
-/* A new reference, owned by the caller (json_decref()). */
-struct json_t *result_to_json(const struct job_result *result);
+/* A new reference, owned by the caller (json_decref()). `texts`: the output is not in it, but in what
+ * result_texts_dump() writes; NULL: it is. */
+struct json_t *result_to_json(const struct job_result *result, struct result_texts *texts);
 
 /* Its parts "denials", "limits" and "signal" (0: null); new references. */
 struct json_t *denials_to_json(const struct denials *denials);

@@ -194,7 +194,7 @@ static void on_done(void *data)
 {
     struct cordon_execution *self = data;
     const struct execution_result *from = execution_result(self->execution);
-    AUTO_JSON json_t *json = execution_to_json(from);
+    AUTO_JSON json_t *json = execution_to_json(from, NULL);
     AUTO_FREE char *text = json_dumps(json, JSON_COMPACT);
     AUTO(strv_done) struct strv warnings = {0};
     struct cordon_attempt attempts[EXECUTION_ATTEMPTS_MAX];

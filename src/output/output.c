@@ -568,6 +568,52 @@ bool output_render(struct output *output, struct buf *out)
     return output_append_range(output, tail_start, output->store.total, out);
 }
 
+/* A NUL would end the text, and a gap ends a line. */
+static void append_record(const struct output_record *record, char *piece,
+                          struct buf texts[STREAM_COUNT])
+{
+    if (record->kind == OUTPUT_GAP)
+        for (int i = 0; i < STREAM_COUNT; i++)
+            buf_append_str(&texts[i], "\n");
+    if (record->kind != OUTPUT_BYTES)
+        return;
+    for (uint64_t i = 0; i < record->len; i++)
+        piece[i] = piece[i] ? piece[i] : ' ';
+    buf_append(&texts[record->stream], piece, (size_t)record->len);
+}
+
+static void append_part(struct output *output, uint64_t from, uint64_t to,
+                        struct buf texts[STREAM_COUNT])
+{
+    struct output_record record = {.kind = OUTPUT_BYTES};
+    struct output_cursor cursor;
+    char piece[8192];
+
+    output_seek(output, from, &cursor);
+    while (cursor.offset < to && (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP)) {
+        uint64_t left = to - cursor.offset;
+
+        output_read(output, &cursor, OUTPUT_BY_RUN, piece,
+                    left < sizeof piece ? (size_t)left : sizeof piece, &record);
+        append_record(&record, piece, texts);
+    }
+}
+
+void output_append_text(struct output *output, uint64_t max, struct buf texts[STREAM_COUNT])
+{
+    static const struct output_record gap = {.kind = OUTPUT_GAP};
+    const uint64_t total = output_total(output);
+    const uint64_t half = max / 2;
+
+    if (total <= 2 * half) {
+        append_part(output, 0, total, texts);
+        return;
+    }
+    append_part(output, 0, half, texts);
+    append_record(&gap, NULL, texts);
+    append_part(output, total - half, total, texts);
+}
+
 void output_watch(struct output *output, struct output_watch *watch)
 {
     list_add(&output->watches, &watch->link);

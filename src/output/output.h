@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "output/spool.h"
 #include "output/stream.h"
@@ -22,7 +23,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf;
 struct output;
 
 #define OUTPUT_MEMORY_DEFAULT ((size_t)1 << 20) /* bytes, docs/model-calls.md */
@@ -109,6 +109,10 @@ void output_seek(struct output *output, uint64_t offset, struct output_cursor *r
 /* The place where chunk `seq` + 1 begins, or the end when it has not come yet. When that place
  * is lost, it is the beginning of the gap. */
 void output_seek_after(struct output *output, uint64_t seq, struct output_cursor *ret);
+
+/* Appends what is retained of the first and the last `max` / 2 bytes as text for readers of lines, by stream:
+ * with spaces for NULs, and a line's end for what is left out. */
+void output_append_text(struct output *output, uint64_t max, struct buf texts[STREAM_COUNT]);
 
 /* --- reading without stream tags --- */
 

@@ -54,7 +54,7 @@ void access_map_add_all(struct access_map *map, const struct access_map *more)
         copy->is_protected = entry->is_protected;
         copy->allows_sockets = entry->allows_sockets;
         copy->asks = entry->asks;
-        copy->needs_mounts = entry->needs_mounts;
+        copy->is_others_tmp = entry->is_others_tmp;
         copy->source = alloc_str(entry->source);
         copy->is_users = entry->is_users;
         copy->allows_commits = entry->allows_commits;

@@ -128,15 +128,44 @@ static void open_dir(const struct git_commit *commit, const char *dir)
     access_map_sort(map);
 }
 
-/* The `.git` file of a linked worktree goes with that. */
-static void allow_removal(struct access_map *map, const char *worktree)
+/* The `.git` file of a linked worktree goes with that. What a command writes there could name any other as its
+ * own, such as that of a submodule: so it has to lead to the worktree's directory. */
+static int allow_removal(const struct git_commit *commit, const char *worktree, const char *git_dir,
+                         struct err *err)
 {
+    static const char tag[] = "gitdir: ";
     AUTO_FREE char *file = path_join(worktree, ".git");
-    struct access_entry *entry = access_map_exact(map, file);
+    struct access_entry *entry = access_map_exact(commit->map, file);
+    AUTO_FREE char *text = NULL;
 
-    if (entry && entry->is_protected && entry->kind == ACCESS_FILE &&
-        !access_map_exact(map, worktree))
-        entry->is_removable = true;
+    if (!entry || !entry->is_protected || entry->kind != ACCESS_FILE ||
+        access_map_exact(commit->map, worktree))
+        return 0;
+    if (read_pointer(commit->context->view, worktree, ".git", &text, err))
+        return -1;
+    return text && str_starts(text, tag)
+               ? leads_to(commit->context->view, worktree, text + strlen(tag), git_dir,
+                          &entry->is_removable, err)
+               : 0;
+}
+
+int git_commit_keep(const struct git_commit *commit, const struct strv *files, struct err *err)
+{
+    bool has_removable = false;
+
+    for (size_t i = 0; i < commit->map->len; i++)
+        has_removable |= commit->map->entries[i].is_removable;
+    for (size_t i = 0; has_removable && i < files->len; i++) {
+        AUTO(path_walk_done) struct path_walk walk = {0};
+        struct access_entry *entry;
+
+        if (path_walk(commit->context->view, files->items[i], &walk, err))
+            return -1;
+        entry = access_map_exact(commit->map, walk.path);
+        if (entry)
+            entry->is_removable = false;
+    }
+    return 0;
 }
 
 static bool is_root(const struct access_map *map, const char *dir)
@@ -174,10 +203,10 @@ int git_commit_open(const struct git_commit *commit, const char *worktree, const
             /* where the profile opens all around, it has an entry of its own */
             if (access_map_exact(commit->map, git_dir))
                 open_dir(commit, git_dir);
-            if (commit->git == PROFILE_GIT_COMMIT)
-                allow_removal(commit->map, worktree);
         }
-        return 0;
+        return common && commit->git == PROFILE_GIT_COMMIT
+                   ? allow_removal(commit, worktree, git_dir, err)
+                   : 0;
     }
     if (has_worktree(context->view, worktree, git_dir, &leads_back, err))
         return -1;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/strv.h"
 #include "policy/access.h"
 #include "policy/profile.h"
 
@@ -22,3 +23,6 @@ int git_commit_open(const struct git_commit *commit, const char *worktree, const
 
 /* `root`, a writable directory, is in no repository: it may become one, if it is a root of the workspace. */
 int git_commit_allow_new(const struct git_commit *commit, const char *root, struct err *err);
+
+/* These `.git` files, of submodules, do not go: git enters whatever is there. */
+int git_commit_keep(const struct git_commit *commit, const struct strv *files, struct err *err);

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/git_index.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "policy/git_commit.h"
@@ -39,7 +40,6 @@ static const char *const git_names[] = {
 /* git itself reads a `.git` file up to this size */
 enum {
     POINTER_SIZE_MAX = 1 << 20,
-    INDEX_SIZE_MAX = 256 << 20,
     MODULES_MAX = 32,
     REPOSITORIES_MAX = 4096,
 };
@@ -51,10 +51,12 @@ struct protect_run {
     const char *config_home;  /* or NULL */
     struct strv repositories; /* a work tree (or "", for none) and its git directory, by turns */
     struct strv seen;         /* git directories that are done */
+    struct strv submodules;   /* their .git */
 };
 
 static void protect_run_done(struct protect_run *run)
 {
+    strv_done(&run->submodules);
     strv_done(&run->seen);
     strv_done(&run->repositories);
 }
@@ -555,6 +557,7 @@ static int follow_submodule(struct protect_run *run, const char *worktree, const
         return guard_hidden(run, file, err);
     if (guard_named(run, file, "git directory of a submodule", false, err))
         return -1;
+    strv_push(&run->submodules, file);
     if (kind == HOST_FILE)
         return follow_git_file(run, path, file, err);
     if (kind == HOST_DIR)
@@ -578,7 +581,7 @@ static int follow_index(struct protect_run *run, const char *worktree, const cha
         if (has_file(run, git_dir, name, &is_there, err))
             return -1;
         if (is_there &&
-            (run->view->text(run->view, index, INDEX_SIZE_MAX, &bytes, err) ||
+            (run->view->text(run->view, index, GIT_INDEX_BYTES_MAX, &bytes, err) ||
              git_index_submodules(bytes.data ? bytes.data : "", bytes.len, &paths, &shared, err)))
             return err_wrap(err,
                             "the submodules that %s names (`git status`, outside, tells what is "
@@ -756,5 +759,5 @@ int protect_git(struct access_map *map, const struct resolve_context *context,
             git_commit_open(&commit, worktree, git_dir, err))
             return -1;
     }
-    return 0;
+    return git_commit_keep(&commit, &run.submodules, err);
 }

@@ -59,7 +59,6 @@ int tmp_folders_add(const struct profile *profile, const struct resolve_context 
             access_map_add_link(map, walk.links[j].path, walk.links[j].target);
         entry =
             access_map_add(map, walk.path, ACCESS_WRITE, ACCESS_DIR, "private temporary folder");
-        entry->needs_mounts = true;
         entry->source = store ? path_join(store, places[i][1]) : alloc_str("");
         access_map_sort(map);
     }

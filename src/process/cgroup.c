@@ -230,11 +230,7 @@ static void folder_kill_v1(const struct folder *folder)
 
 static void folder_done(struct folder *folder)
 {
-    struct err ignored;
-
-    if (folder->fd >= 0 && folder->base < 0) /* a scope: systemd removes it */
-        folder_write(folder, "cgroup.kill", 1, &ignored);
-    else if (folder->fd >= 0 && folder->is_v1)
+    if (folder->fd >= 0 && folder->is_v1)
         folder_kill_v1(folder);
     else if (folder->fd >= 0)
         folder_kill_v2(folder);
@@ -298,20 +294,28 @@ int cgroup_limit(struct cgroup *cgroup, const struct cgroup_limits *limits, stru
     return keeps_nothing(cgroup) ? -1 : 0;
 }
 
-int cgroup_enter(const struct cgroup *cgroup, pid_t pid, struct err *err)
+int cgroup_enter(struct cgroup *cgroup, pid_t pid, struct err *err)
 {
-    for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-        if (cgroup->folders[i].fd >= 0 &&
-            folder_write(&cgroup->folders[i], "cgroup.procs", (uint64_t)pid, err))
-            return err_wrap(err, "entering the cgroup");
-    return 0;
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+        struct folder *folder = &cgroup->folders[i];
+
+        if (folder->fd < 0 || folder_write(folder, "cgroup.procs", (uint64_t)pid, err) == 0)
+            continue;
+        err_wrap(err, "entering the cgroup");
+        folder_done(folder);
+    }
+    return keeps_nothing(cgroup) ? -1 : 0;
 }
 
 /* What systemd says does not count, but what the kernel has: a manager without the controller takes
- * the limit, too. */
+ * the limit, too. And `own`, where the command is now, is a scope of ours only by its name: what has any other is
+ * where we came from, with whatever limit that has and everybody who is in it. */
 static void scope_look(struct cgroup *cgroup, const struct cgroup_own *own,
                        const struct cgroup_limits *limits)
 {
+    char name[64];
+
+    snprintf(name, sizeof name, "/" SCOPE_NAME, (int)cgroup->scope.pid);
     for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
         struct folder *folder = &cgroup->folders[i];
         uint64_t kept = 0;
@@ -319,7 +323,7 @@ static void scope_look(struct cgroup *cgroup, const struct cgroup_own *own,
         for (int version = 0; version < 2 && !kept; version++) {
             const char *path = version ? own->v1[i] : own->v2;
 
-            if (!limits->of[i] || !path)
+            if (!limits->of[i] || !path || !str_ends(path, name))
                 continue;
             auto_close(&folder->fd);
             free(folder->path);
@@ -340,7 +344,8 @@ struct cgroup *cgroup_open_scope(pid_t launcher, const struct cgroup_limits *lim
     char self[64];
 
     if (scope_start(&cgroup->scope, launcher, limits, err) == 0) {
-        snprintf(self, sizeof self, "/proc/%d/cgroup", (int)cgroup->scope.pid);
+        snprintf(self, sizeof self, "/proc/%d/cgroup",
+                 (int)(launcher ? launcher : cgroup->scope.pid));
         if (cgroup_own_read(&(struct cgroup_paths){.self = self}, &own, err) == 0) {
             err_set(err, ERR_UNSUPPORTED,
                     "systemd made a scope, but it has no limits here (is the controller "
@@ -401,8 +406,8 @@ void cgroup_close(struct cgroup *cgroup)
 {
     if (!cgroup)
         return;
+    scope_end(&cgroup->scope); /* first: our helper is no process that is left */
     for (int i = 0; i < CGROUP_CONTROLLERS; i++)
         folder_done(&cgroup->folders[i]);
-    scope_end(&cgroup->scope);
     free(cgroup);
 }

@@ -49,9 +49,9 @@ struct cgroup_limits {
 struct cgroup *cgroup_open(const struct cgroup_base *base, const struct cgroup_limits *limits,
                            struct err *err);
 
-/* -1 when nothing of it is kept; else cgroup_keeps() tells what is. */
+/* -1 when nothing of it is kept (then `pid` is where it was); else cgroup_keeps() tells what is. */
 int cgroup_limit(struct cgroup *cgroup, const struct cgroup_limits *limits, struct err *err);
-int cgroup_enter(const struct cgroup *cgroup, pid_t pid, struct err *err);
+int cgroup_enter(struct cgroup *cgroup, pid_t pid, struct err *err);
 
 /* Asks systemd for a scope with `launcher` in it (0: an empty one): the user's, and root the system's.
  * Takes some milliseconds, and two seconds at most. NULL when nothing of it is kept. */

@@ -57,19 +57,24 @@ static bool is_default(const struct resource_limits_scope *scope, enum resource_
 
 /* --- the cgroup --- */
 
-static void open_in_folder(struct resource_limits_scope *scope, const struct cgroup_limits *limits,
-                           pid_t launcher)
+/* A folder that keeps something of it, with nobody in it yet. */
+static void make_folder(struct resource_limits_scope *scope, const struct cgroup_limits *limits)
 {
     AUTO(cgroup_base_done) struct cgroup_base base = {0};
 
     if (cgroup_base_find(NULL, &base, &scope->no_cgroup))
         return;
     scope->cgroup = cgroup_open(&base, limits, &scope->no_cgroup);
-    if (scope->cgroup && (cgroup_limit(scope->cgroup, limits, &scope->no_cgroup) ||
-                          cgroup_enter(scope->cgroup, launcher, &scope->no_cgroup))) {
-        cgroup_close(scope->cgroup);
-        scope->cgroup = NULL;
-    }
+    if (scope->cgroup && cgroup_limit(scope->cgroup, limits, &scope->no_cgroup))
+        resource_limits_close(scope);
+}
+
+static int enter_folder(struct resource_limits_scope *scope, pid_t launcher)
+{
+    if (!scope->cgroup || cgroup_enter(scope->cgroup, launcher, &scope->no_cgroup) == 0)
+        return 0;
+    resource_limits_close(scope);
+    return -1;
 }
 
 static bool lacks(const struct resource_limits_scope *scope, const struct cgroup_limits *limits,
@@ -78,19 +83,25 @@ static bool lacks(const struct resource_limits_scope *scope, const struct cgroup
     return limits->of[controller] && !(scope->cgroup && cgroup_keeps(scope->cgroup, controller));
 }
 
-/* systemd is asked when folders do not give everything that only a cgroup can do. */
+/* Something that only a cgroup can do. */
+static bool lacks_any(const struct resource_limits_scope *scope, const struct cgroup_limits *limits)
+{
+    return lacks(scope, limits, CGROUP_MEMORY) ||
+           (!counts_own(scope) && lacks(scope, limits, CGROUP_PIDS));
+}
+
+/* In the place of a folder that keeps less, in which the launcher must not be yet: what is in it is killed. */
 static void open_scope(struct resource_limits_scope *scope, const struct cgroup_limits *limits,
                        pid_t launcher)
 {
-    struct cgroup *cgroup;
+    struct cgroup *cgroup =
+        lacks_any(scope, limits) ? cgroup_open_scope(launcher, limits, &scope->no_cgroup) : NULL;
 
-    if (!lacks(scope, limits, CGROUP_MEMORY) &&
-        (counts_own(scope) || !lacks(scope, limits, CGROUP_PIDS)))
+    if (!cgroup) {
+        enter_folder(scope, launcher);
         return;
-    cgroup = cgroup_open_scope(launcher, limits, &scope->no_cgroup);
-    if (!cgroup)
-        return;
-    cgroup_close(scope->cgroup); /* the launcher is in another one now */
+    }
+    resource_limits_close(scope);
     scope->cgroup = cgroup;
 }
 
@@ -108,8 +119,9 @@ static void open_cgroup(struct resource_limits_scope *scope, pid_t launcher)
         err_set(&scope->no_cgroup, ERR_UNSUPPORTED, "none was wanted");
         return;
     }
-    open_in_folder(scope, &limits, launcher);
-    open_scope(scope, &limits, launcher);
+    make_folder(scope, &limits);
+    if (lacks_any(scope, &limits) || enter_folder(scope, launcher))
+        open_scope(scope, &limits, launcher);
     if (!scope->cgroup)
         return;
     if (cgroup_keeps(scope->cgroup, CGROUP_MEMORY))
@@ -232,24 +244,25 @@ const char *resource_limits_command(void)
                           : "systemd-run --user --scope -p Delegate=yes cordon run";
 }
 
-void resource_limits_warn(const struct resource_limits_scope *scope, struct strv *ret)
+/* That `what` is so, why, and what to do. */
+static void say(const struct resource_limits_scope *scope, const char *what, struct strv *ret)
 {
     const char *command = resource_limits_command();
-    const char *remedy = command ? command : "(cordon doctor tells what to do)";
-    const char *verb = command ? "; type: " : " ";
 
+    strv_pushf(ret, "%s: %s%s%s", what, scope->no_cgroup.msg, command ? "; type: " : " ",
+               command ? command : "(cordon doctor tells what to do)");
+}
+
+void resource_limits_warn(const struct resource_limits_scope *scope, struct strv *ret)
+{
     if (scope->by[LIMIT_MEMORY] == LIMIT_BY_RLIMIT)
-        strv_pushf(ret,
-                   "--max-memory holds for each process by itself, not for all together: %s%s%s",
-                   scope->no_cgroup.msg, verb, remedy);
+        say(scope, "--max-memory holds for each process by itself, not for all together", ret);
     if (!is_set(scope, LIMIT_PIDS) || is_default(scope, LIMIT_PIDS) || counts_own(scope))
         return;
     if (scope->by[LIMIT_PIDS] == LIMIT_UNSET)
-        strv_pushf(ret, "--max-pids is not enforced, as root's processes are not counted: %s%s%s",
-                   scope->no_cgroup.msg, verb, remedy);
+        say(scope, "--max-pids is not enforced, as root's processes are not counted", ret);
     else if (scope->by[LIMIT_PIDS] == LIMIT_BY_RLIMIT)
-        strv_pushf(ret, "--max-pids counts all of your processes, not the command's alone: %s%s%s",
-                   scope->no_cgroup.msg, verb, remedy);
+        say(scope, "--max-pids counts all of your processes, not the command's alone", ret);
 }
 
 void resource_limits_close(struct resource_limits_scope *scope)

@@ -8,6 +8,8 @@
 
 struct cgroup_limits;
 
+#define SCOPE_NAME "cordon-%d.scope" /* by the pid of the helper */
+
 struct scope {
     pid_t pid; /* of the helper, which is in the scope, too; 0: none */
     int held;  /* what it waits for the end of; -1 */

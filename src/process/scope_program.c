@@ -9,6 +9,8 @@
  * session whose cgroup is root's, and removes the scope when no process is in it: so that nothing is
  * left behind, however all this ends. Delegate=yes, since what the kernel kills at the limit
  * shall not make systemd stop the rest (OOMPolicy). */
+#include "process/scope.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,8 +59,8 @@ static int fill(sd_bus_message *message, const struct order *order)
     char name[64];
     int status;
 
-    /* two of us are never one process at a time */
-    snprintf(name, sizeof name, "cordon-%d.scope", (int)getpid());
+    /* two of us are never one process at a time; who has our number in another pid namespace is refused */
+    snprintf(name, sizeof name, SCOPE_NAME, (int)getpid());
     if ((status = sd_bus_message_append(message, "ss", name, "fail")) < 0 ||
         (status = sd_bus_message_open_container(message, 'a', "(sv)")) < 0 ||
         (status = order->launcher ? sd_bus_message_append(message, "(sv)", "PIDs", "au", 2,

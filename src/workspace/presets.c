@@ -21,11 +21,11 @@
 #include "policy/host_view.h"
 #include "policy/profile.h"
 #include "policy/protect.h"
+#include "workspace/folder_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static int add_dir(const char *dir, bool is_own, struct preset_files *ret, struc
 
 int preset_files_find(const char *config_dir, struct preset_files *ret, struct err *err)
 {
-    AUTO_FREE char *own = config_dir ? path_join(config_dir, "presets") : NULL;
+    AUTO_FREE char *own = config_dir ? path_join(config_dir, PRESETS_DIR) : NULL;
     AUTO(preset_files_done) struct preset_files files = {0};
     AUTO(strv_done) struct strv dirs = {0};
 
@@ -160,8 +160,8 @@ static int check_owner(int dir, const char *path, struct err *err)
         return err_sys(err, "%s", path);
     if (info.st_uid != geteuid())
         return err_set(err, ERR_FORBIDDEN,
-                       "%s belongs to the user with id %u and not to you: remove it, and a new one "
-                       "is made",
+                       "%s belongs to the user with id %u and not to you: work as that user, or "
+                       "with a HOME of your own",
                        path, (unsigned)info.st_uid);
     if (info.st_mode & S_IWOTH)
         return err_set(err, ERR_FORBIDDEN, "%s can be written by everybody: chmod o-w %s", path,
@@ -322,21 +322,15 @@ static void add_outside(const struct presets_context *context, const struct pres
     }
 }
 
-/* Where {cache} is, below the home directory. A directory of the workspace's path can have no name in there that
- * "cache" is, so that none lies in another one. Caller frees. */
+/* Where {cache} is, below the home directory. Caller frees. */
 static char *cache_place(const struct presets_context *context, const char *name,
                          const struct preset *preset)
 {
-    AUTO_FREE char *workspace = path_clean("/", context->workspace ? context->workspace : "/");
-    struct buf place = {.max = SIZE_MAX / 2};
+    AUTO_FREE char *folder =
+        preset->per_workspace ? folder_name(context->workspace ? context->workspace : "/") : NULL;
 
-    buf_appendf(&place, PRESETS_CACHE_DIR "/%s", name);
-    if (preset->per_workspace) {
-        for (const char *at = workspace; at[0] && at[1]; at += 1 + strcspn(at + 1, "/"))
-            buf_appendf(&place, "/+%.*s", (int)strcspn(at + 1, "/"), at + 1);
-        buf_append_str(&place, "/cache");
-    }
-    return buf_take(&place);
+    return folder ? alloc_strf(PRESETS_CACHE_DIR "/%s/%s", name, folder)
+                  : alloc_strf(PRESETS_CACHE_DIR "/%s", name);
 }
 
 static int add(const struct presets_context *context, const char *name, const struct preset *preset,
@@ -344,7 +338,7 @@ static int add(const struct presets_context *context, const char *name, const st
 {
     AUTO_FREE char *origin = alloc_strf("preset %s (%s)", name, file);
     AUTO_FREE char *place = cache_place(context, name, preset);
-    struct preset_places places = {.home = context->home, .env = environ};
+    struct preset_places places = {.home = context->home, .env = context->env};
 
     if (!context->home)
         return err_set(err, ERR_INVALID, "preset %s: the home directory is not known; set HOME",

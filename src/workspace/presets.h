@@ -4,7 +4,7 @@
  * Cordon. Nowhere else: a workspace has none. What a preset has commands keep lies in a directory of
  * Cordon's, CACHE_DIR/NAME below the home directory, which they share, and which nothing outside of
  * a sandbox is told of. Where a tool makes the files of a project by links to its cache, it is one for each
- * workspace, in CACHE_DIR/NAME/+DIR/+DIR/cache: a command in one could change the files of another one. */
+ * workspace, CACHE_DIR/NAME/FOLDER (folder_name.h): a command in one could change the files of another one. */
 #pragma once
 
 #include "base/err.h"
@@ -17,6 +17,7 @@
 struct access_map;
 struct profile;
 
+#define PRESETS_DIR "presets"                   /* in the config directory: the user's */
 #define PRESETS_CACHE_DIR ".cache/cordon/tools" /* below the home directory */
 
 /* --- their files --- */
@@ -58,7 +59,8 @@ void presets_copy(const struct presets *presets, struct presets *ret);
 struct presets_context {
     const char *config_dir; /* NULL: not known */
     const char *home;       /* NULL: not known */
-    const char *workspace;  /* absolute: where the commands work; NULL: nowhere, as in "/" */
+    const char *workspace;  /* canonical: what it is known by; NULL: nothing, as "/" */
+    char *const *env;       /* of commands without presets: for {env.NAME} */
     char *const *own_paths; /* what belongs to Cordon */
     const struct access_map
         *map; /* what the profile means without them; NULL: there is no sandbox, so the

@@ -10,23 +10,11 @@
 
 #include <stdlib.h>
 
-/* What the workspace is known by; NULL: nothing. Caller frees. */
-static char *tmp_root(const struct workspace *workspace)
-{
-    const char *root = workspace->roots.len ? workspace->roots.items[0] : workspace->dir;
-    AUTO(path_walk_done) struct path_walk walk = {0};
-    struct err ignored; /* the profile is not resolved either then */
-
-    if (workspace->profile.tmp != PROFILE_TMP_PRIVATE || !root ||
-        path_walk(&host_view_real, root, &walk, &ignored))
-        return NULL;
-    return TAKE_PTR(walk.path);
-}
-
 void private_tmp_open(const struct workspace *workspace, bool trusts_links, struct tmp_store *ret)
 {
     const struct profile *profile = &workspace->profile;
-    AUTO_FREE char *root = tmp_root(workspace);
+    AUTO_FREE char *root =
+        profile->tmp == PROFILE_TMP_PRIVATE ? workspace_known_by(workspace) : NULL;
 
     if (profile->kind == PROFILE_MANAGED && profile->files == PROFILE_FILES_RESTRICTED)
         tmp_store_open(root, trusts_links, ret);
@@ -38,7 +26,7 @@ void private_tmp_hide(const struct tmp_store *tmp, struct access_map *map)
         !access_map_is_open_within(map, tmp->base, ACCESS_DENY))
         return;
     access_map_close(map, tmp->base, ACCESS_DIR, "private temporary folders of workspaces");
-    access_map_exact(map, tmp->base)->needs_mounts = true;
+    access_map_exact(map, tmp->base)->is_others_tmp = true;
 }
 
 /* $TMPDIR of the caller may be a place that the command does not have. */

@@ -5,7 +5,7 @@
  * The folder of a workspace is open only to its user; "tmp" and "var-tmp" in it have the mode that programs
  * expect of a /tmp. Who uses a folder keeps it locked (shared, by flock(2)), so the one who empties takes the lock
  * for himself and leaves it alone when he does not get it. No command can open the folder itself: it sees
- * those in it. The time of the folder says when it was used last, to the hour. */
+ * those in it. */
 #include "workspace/tmp_store.h"
 
 #include "base/alloc.h"
@@ -13,14 +13,14 @@
 #include "base/fd.h"
 #include "base/lock.h"
 #include "base/path.h"
-#include "base/sha256.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "base/sys.h"
+#include "workspace/folder_name.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +31,9 @@
 #define LOCK_WAIT_NS 1000000000u /* an emptying takes milliseconds */
 
 enum {
-    HOUR = 3600,
-    DAY = 24 * HOUR,
-    NAME_MAX_SHOWN = 32,
-    HASH_SHOWN = 8,
+    DAY = 24 * 3600,
+    TRIES_MAX = 8, /* at a folder that others remove */
     DEPTH_MAX = 64,
-    STEPS_MAX = 2000, /* of one emptying; the next one goes on */
 };
 
 static const struct {
@@ -62,30 +59,6 @@ static char *cache_path(void)
     if (home && home[0] == '/' && home[1])
         return path_clean(home, ".cache");
     return geteuid() == 0 ? alloc_str("/var/cache") : NULL;
-}
-
-/* Something of the path as people know it, and enough of its hash to be the only one. */
-static char *folder_name(const char *root)
-{
-    const char *last = path_name(root);
-    char name[NAME_MAX_SHOWN + 1 + 2 * HASH_SHOWN + 1];
-    uint8_t hash[SHA256_SIZE];
-    struct sha256 sha;
-    size_t len = 0;
-
-    sha256_start(&sha);
-    sha256_add(&sha, root, strlen(root));
-    sha256_finish(&sha, hash);
-    for (; *last && len < NAME_MAX_SHOWN; last++) {
-        bool is_plain = (*last >= 'a' && *last <= 'z') || (*last >= 'A' && *last <= 'Z') ||
-                        (*last >= '0' && *last <= '9') || *last == '_' || *last == '-';
-
-        name[len++] = (char)(is_plain ? *last : '_');
-    }
-    name[len++] = '-';
-    for (size_t i = 0; i < HASH_SHOWN; i++)
-        snprintf(name + len + 2 * i, 3, "%02x", hash[i]);
-    return alloc_str(name);
 }
 
 static int check_owner(int fd, const char *path, struct stat *ret, struct err *err)
@@ -154,26 +127,43 @@ static int open_base(const char *cache, bool trusts_links, struct tmp_store *sto
     return fd;
 }
 
-/* The folder of one workspace in `base`, locked, and really the one of that name. */
+/* Locked, and really the one of that name: who empties may have removed it before the lock was had. */
+static int open_locked(int base, const char *name, const char *path, struct err *err)
+{
+    for (int i = 0; i < TRIES_MAX; i++) {
+        AUTO_CLOSE int fd = open_own(base, name, path, err);
+        struct stat st;
+        struct stat named;
+
+        if (fd < 0)
+            return -1;
+        if (lock_take(fd, LOCK_SH, LOCK_WAIT_NS))
+            return err_sys(err, "%s is being emptied", path);
+        if (fstat(fd, &st) == 0 && fstatat(base, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+            st.st_ino == named.st_ino && st.st_dev == named.st_dev)
+            return TAKE_FD(fd);
+    }
+    return err_set(err, ERR_SYSTEM, "%s is removed again and again", path);
+}
+
+/* The folder of one workspace in `base`, with its parts, whose mode a command may have changed. */
 static int open_folder(int base, const char *name, const char *path, struct err *err)
 {
-    AUTO_CLOSE int fd = open_own(base, name, path, err);
-    struct stat st;
-    struct stat named;
+    AUTO_CLOSE int fd = open_locked(base, name, path, err);
 
-    if (fd < 0)
-        return -1;
-    if (lock_take(fd, LOCK_SH, LOCK_WAIT_NS))
-        return err_sys(err, "%s is being emptied", path);
-    if (fstat(fd, &st) || fstatat(base, name, &named, AT_SYMLINK_NOFOLLOW) ||
-        st.st_ino != named.st_ino || st.st_dev != named.st_dev)
-        return err_set(err, ERR_SYSTEM, "%s has just been removed", path);
-    if (time(NULL) - st.st_mtime > HOUR && futimens(fd, NULL))
-        return err_sys(err, "%s", path);
-    for (int i = 0; i < PARTS; i++)
-        if (mkdirat(fd, parts[i].name, 01777) == 0 ? fchmodat(fd, parts[i].name, 01777, 0)
-                                                   : errno != EEXIST)
-            return err_sys(err, "making %s/%s", path, parts[i].name);
+    for (int i = 0; fd >= 0 && i < PARTS; i++) {
+        const char *part = parts[i].name;
+        struct stat st;
+        const bool is_there = fstatat(fd, part, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+        if (is_there && !S_ISDIR(st.st_mode))
+            return err_set(err, ERR_FORBIDDEN, "%s/%s is no directory", path, part);
+        if (is_there && (st.st_mode & 07777) == 01777)
+            continue;
+        if ((!is_there && mkdirat(fd, part, 0700) && errno != EEXIST) ||
+            fchmodat(fd, part, 01777, 0))
+            return err_sys(err, "making %s/%s", path, part);
+    }
     return TAKE_FD(fd);
 }
 
@@ -264,6 +254,7 @@ struct emptying {
     time_t before; /* what was used last before that goes */
     dev_t device;
     int steps;
+    bool has_removed;
 };
 
 static time_t last_use(const struct stat *st)
@@ -274,44 +265,47 @@ static time_t last_use(const struct stat *st)
     return !S_ISDIR(st->st_mode) && st->st_atime > last ? st->st_atime : last;
 }
 
-/* Also one whose mode says that it may not be read: it is ours. */
-static DIR *open_old_dir(int dir, const char *name)
+/* With `changes_mode` also one that its mode keeps us from reading or changing: it is ours. */
+static DIR *open_old_dir(int dir, const char *name, bool changes_mode)
 {
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    AUTO_CLOSE int path = -1;
+    AUTO_CLOSE int path = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
     char self[32];
+    int fd;
     DIR *ret;
 
-    if (fd < 0 && errno == EACCES) {
-        path = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        snprintf(self, sizeof self, "/proc/self/fd/%d", path);
-        if (path >= 0 && chmod(self, 0700) == 0)
-            fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    }
+    if (path < 0)
+        return NULL;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", path);
+    if (changes_mode && fstat(path, &st) == 0 && (st.st_mode & 0700) != 0700)
+        chmod(self, 0700);
+    fd = openat(path, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ret = fd < 0 ? NULL : fdopendir(fd);
     if (!ret && fd >= 0)
         close(fd);
     return ret;
 }
 
-static void empty_dir(int dir, const char *name, int depth, struct emptying *run)
+static void empty_dir(DIR *at, int depth, struct emptying *run)
 {
-    DIR *at = depth < DEPTH_MAX ? open_old_dir(dir, name) : NULL;
     const struct dirent *item;
 
     while (at && run->steps > 0 && (item = readdir(at))) {
         const char *child = item->d_name;
         struct stat st;
+        bool is_old;
 
         if (str_eq(child, ".") || str_eq(child, ".."))
             continue;
         run->steps--;
         if (fstatat(dirfd(at), child, &st, AT_SYMLINK_NOFOLLOW) || st.st_dev != run->device)
             continue;
-        if (S_ISDIR(st.st_mode))
-            empty_dir(dirfd(at), child, depth + 1, run);
-        if (last_use(&st) < run->before) /* not of a directory that is not empty */
-            unlinkat(dirfd(at), child, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
+        is_old = last_use(&st) < run->before;
+        if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
+            empty_dir(open_old_dir(dirfd(at), child, is_old), depth + 1, run);
+        if (is_old && /* not of a directory that is not empty */
+            unlinkat(dirfd(at), child, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0)
+            run->has_removed = true;
     }
     if (at)
         closedir(at);
@@ -328,7 +322,7 @@ static void empty_workspace(int base, const char *name, time_t now, struct empty
     run->device = st.st_dev;
     for (int i = 0; i < PARTS; i++) {
         run->before = now - (time_t)parts[i].days * DAY;
-        empty_dir(fd, parts[i].name, 0, run);
+        empty_dir(open_old_dir(fd, parts[i].name, true), 0, run);
     }
     for (int i = 0; i < PARTS; i++)
         unlinkat(fd, parts[i].name, AT_REMOVEDIR);
@@ -343,9 +337,12 @@ bool tmp_store_is_due(const char *base, time_t now)
     return base && (lstat(stamp, &st) || now - st.st_mtime > DAY || st.st_mtime > now);
 }
 
-void tmp_store_empty(const char *base, time_t now)
+/* What the day's emptying has no steps left for, the next command goes on with, while something goes by that. And
+ * it does not begin where the last one did, so that much that is new in one place keeps nothing old elsewhere. */
+void tmp_store_empty(const char *base, time_t now, int steps)
 {
-    struct emptying run = {.steps = STEPS_MAX};
+    struct emptying run = {.steps = steps};
+    AUTO(strv_done) struct strv names = {0};
     const struct dirent *item;
     AUTO_CLOSE int stamp = -1;
     DIR *dir = opendir(base);
@@ -355,10 +352,12 @@ void tmp_store_empty(const char *base, time_t now)
     stamp =
         openat(dirfd(dir), STAMP, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0200);
     if (stamp >= 0 && flock(stamp, LOCK_EX | LOCK_NB) == 0) {
-        while (run.steps > 0 && (item = readdir(dir)))
+        while ((item = readdir(dir)))
             if (item->d_name[0] != '.' && !str_eq(item->d_name, STAMP))
-                empty_workspace(dirfd(dir), item->d_name, now, &run);
-        if (run.steps > 0)
+                strv_push(&names, item->d_name);
+        for (size_t i = 0; i < names.len && run.steps > 0; i++)
+            empty_workspace(dirfd(dir), names.items[((size_t)now + i) % names.len], now, &run);
+        if (run.steps > 0 || !run.has_removed)
             futimens(stamp, NULL);
     }
     closedir(dir);

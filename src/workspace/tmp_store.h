@@ -36,6 +36,6 @@ bool tmp_store_make_dir(const struct tmp_store *store, const char *path);
 /* A day has gone since they were emptied; `base` may be NULL. */
 bool tmp_store_is_due(const char *base, time_t now);
 
-/* What nobody has used for ten days in "tmp" and for thirty in "var-tmp" goes, a part of it at a time.
- * Follows no link, and leaves folders alone that are open anywhere. */
-void tmp_store_empty(const char *base, time_t now);
+/* What nobody has used for ten days in "tmp" and for thirty in "var-tmp" goes, a part of it at a time: `steps`
+ * names are looked at. Follows no link, and leaves folders alone that are open anywhere. */
+void tmp_store_empty(const char *base, time_t now, int steps);

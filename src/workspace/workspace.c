@@ -12,11 +12,6 @@
  * command is gone; one that is still idle a second later gives back the spare launcher that it keeps,
  * and another second later nothing of it is a zombie.
  *
- * Secrets are files that tokens are made of. Who can read one can be a client of the server, and a
- * client needs no sandbox; so no sandbox shows them, whatever its profile says. An entry for a file
- * that is not there would have every creation around it asked about, so only what is there is
- * hidden. It is no defence where files are not restricted at all.
- *
  * A workspace keeps its private temporary folders open as long as it is there itself. */
 #include "workspace/workspace.h"
 
@@ -26,7 +21,6 @@
 #include "base/list.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "base/user_token.h"
 #include "job/job_environment.h"
 #include "loop/loop.h"
 #include "policy/config/config.h"
@@ -38,6 +32,7 @@
 #include "timeline/timeline.h"
 #include "workspace/choose.h"
 #include "workspace/finder.h"
+#include "workspace/own_files.h"
 #include "workspace/presets.h"
 #include "workspace/private_tmp.h"
 
@@ -47,7 +42,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WORKSPACES_MAX = 64 };
+enum {
+    WORKSPACES_MAX = 64,
+    EMPTYING_STEPS = 2000, /* some milliseconds behind a command */
+};
 
 #define IDLE_NS CLOCK_NS_PER_S /* after that, what a sandbox caches is given back */
 
@@ -89,7 +87,7 @@ static void empty_tmp(struct workspaces *workspaces)
         return;
     if (!workspaces->options.is_lasting)
         workspaces_forget(workspaces);
-    tmp_store_empty(workspaces->tmp_base, now);
+    tmp_store_empty(workspaces->tmp_base, now, EMPTYING_STEPS);
 }
 
 /* One that is in use again is left out: it will tell anew. */
@@ -282,6 +280,16 @@ bool workspace_has_root(const struct workspace *workspace, const char *path)
     return false;
 }
 
+char *workspace_known_by(const struct workspace *workspace)
+{
+    const char *root = workspace->roots.len ? workspace->roots.items[0] : workspace->dir;
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    struct err ignored; /* the profile is not resolved either then */
+
+    return root && path_walk(&host_view_real, root, &walk, &ignored) == 0 ? TAKE_PTR(walk.path)
+                                                                          : NULL;
+}
+
 char *workspace_dir(const struct workspace *workspace, const char *cwd)
 {
     return path_clean(workspace->dir, cwd ? cwd : "");
@@ -300,24 +308,6 @@ void workspace_job_env(const struct workspace *workspace, const char *thread_id,
 
 /* --- what it means now --- */
 
-/* What Cordon keeps to itself beside what belongs to it (base/user_token.h): no command sees it,
- * whatever its profile opens. What cannot be looked at is closed. */
-static int hide_private(const struct workspaces *owner, const struct host_view *view,
-                        struct access_map *map, struct err *err)
-{
-    for (size_t i = 0; map->restricted && i < owner->own_paths.len; i++) {
-        AUTO_FREE char *path = path_join(owner->own_paths.items[i], USER_TOKEN_DIR);
-        AUTO(path_walk_done) struct path_walk walk = {0};
-
-        if (path_walk(view, path, &walk, err))
-            return err_wrap(err, "what Cordon keeps to itself");
-        if ((walk.end == PATH_FOUND || walk.end == PATH_HIDDEN) &&
-            !access_map_is_private(map, walk.path))
-            access_map_close(map, walk.path, walk.kind, "Cordon keeps it to itself");
-    }
-    return 0;
-}
-
 static int resolve_with(const struct workspace *workspace, const struct tmp_store *tmp,
                         struct access_map *ret, struct err *err)
 {
@@ -334,7 +324,7 @@ static int resolve_with(const struct workspace *workspace, const struct tmp_stor
 
     host_memory_begin(&memory, &host_view_real);
     if (profile_resolve(&workspace->profile, &context, ret, err) ||
-        hide_private(workspace->inside->owner, context.view, ret, err))
+        own_files_hide(&workspace->inside->owner->own_paths, context.view, ret, err))
         return -1;
     private_tmp_hide(tmp, ret);
     return 0;
@@ -357,22 +347,6 @@ static int resolve(const struct workspace *workspace, struct tmp_store *tmp, str
         private_tmp_open(workspace, true, tmp);
     }
     return resolve_with(workspace, tmp, ret, err);
-}
-
-/* What rules the next command must not be writable by way of a link either. */
-static int guard_own(struct workspace *workspace, struct err *err)
-{
-    const struct strv *own = &workspace->inside->owner->own_paths;
-
-    for (size_t i = 0; i < own->len; i++) {
-        AUTO(path_walk_done) struct path_walk walk = {0};
-
-        if (path_walk(&host_view_real, own->items[i], &walk, err) ||
-            protect_check_links(&workspace->map, own->items[i], walk.links, walk.links_len, err))
-            return err_wrap(err, "Cordon's configuration");
-        strv_push(&workspace->own_paths, walk.path);
-    }
-    return 0;
 }
 
 void workspace_preset_env(const struct workspace *workspace, struct strv *ret)
@@ -408,18 +382,27 @@ static int add_presets(struct workspace *workspace, struct err *err)
 {
     const struct workspaces *owner = workspace->inside->owner;
     AUTO(access_map_done) struct access_map map = {0};
-    const struct presets_context context = {
+    AUTO(strv_done) struct strv env = {0};
+    AUTO_FREE char *known_by = workspace->presets.len ? workspace_known_by(workspace) : NULL;
+    struct presets_context context = {
         .config_dir = owner->options.config_dir,
         .home = owner->options.home,
-        .workspace = workspace->roots.len ? workspace->roots.items[0] : workspace->dir,
+        .workspace = known_by,
         .own_paths = strv_view(&owner->own_paths),
         .map = workspace->mode == SANDBOX_DISABLED ? NULL : &map,
+    };
+    const struct environment_request without = {
+        .policy = &workspace->inside->env_policy,
+        .base = environ,
+        .network = workspace->profile.network,
     };
 
     if (!workspace->presets.len)
         return 0;
     if (context.map && resolve_with(workspace, &(struct tmp_store){.lock = -1}, &map, err))
         return -1;
+    environment_build(&without, &env, NULL); /* a preset brings back nothing that is left out */
+    context.env = strv_view(&env);
     for (size_t i = 0; i < workspace->presets.len; i++)
         if (presets_add(&context, workspace->presets.items[i], &workspace->inside->presets,
                         &workspace->profile, err))
@@ -439,7 +422,8 @@ static int settle(struct workspace *workspace, struct err *err)
     } else {
         if (presets_make(&inside->presets, inside->owner->options.home, err) ||
             resolve(workspace, &workspace->tmp, &workspace->map, err) ||
-            presets_check(&inside->presets, &workspace->map, err) || guard_own(workspace, err))
+            presets_check(&inside->presets, &workspace->map, err) ||
+            own_files_guard(&owner->own_paths, &workspace->map, &workspace->own_paths, err))
             return -1;
         if (workspace->tmp.base && !owner->tmp_base)
             owner->tmp_base = alloc_str(workspace->tmp.base);
@@ -448,25 +432,6 @@ static int settle(struct workspace *workspace, struct err *err)
     if (!workspace->inside->has_no_env)
         make_environment(workspace);
     return 0;
-}
-
-/* Only what is certainly not there is no secret to be hidden: the launch fails for one of which
- * nothing can be told. */
-static bool is_there(const char *secret)
-{
-    enum host_kind kind;
-    struct err ignored;
-
-    return host_view_real.kind(&host_view_real, secret, &kind, &ignored) || kind != HOST_MISSING;
-}
-
-static size_t count_secrets(const struct strv *secrets)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < secrets->len; i++)
-        count += is_there(secrets->items[i]);
-    return count;
 }
 
 /* Also false when that cannot be told any more: making it anew then says why. */
@@ -479,36 +444,13 @@ static bool is_current(const struct workspace *workspace)
 
     if (workspace->mode == SANDBOX_DISABLED)
         return true;
-    if (workspace->sandbox && inside->secrets_len != count_secrets(&inside->owner->secrets))
+    if (workspace->sandbox &&
+        inside->secrets_len != own_files_hide_secrets(&inside->owner->secrets, NULL))
         return false;
     return resolve(workspace, &tmp, &now, &ignored) == 0 && map_is_same(&workspace->map, &now);
 }
 
 /* --- the sandbox --- */
-
-static void hide_secrets(struct workspace_inside *inside, struct access_map *map)
-{
-    const struct strv *secrets = &inside->owner->secrets;
-
-    for (size_t i = 0; map->restricted && i < secrets->len; i++)
-        if (is_there(secrets->items[i]) && !access_map_is_private(map, secrets->items[i]))
-            access_map_add(map, secrets->items[i], ACCESS_DENY, ACCESS_FILE,
-                           "a secret of the server");
-    access_map_sort(map);
-    inside->secrets_len = count_secrets(secrets);
-}
-
-static void show_programs(const struct workspaces *owner, struct access_map *map)
-{
-    for (int i = 0; i < WORKSPACE_PROGRAMS; i++) {
-        const char *program = owner->programs[i];
-
-        if (!program || access_map_check_host(map, program) != ACCESS_DENY)
-            continue;
-        access_map_add(map, program, ACCESS_READ, ACCESS_FILE, owner->options.programs[i].why);
-        access_map_sort(map);
-    }
-}
 
 /* Of enum sandbox_watch. */
 static unsigned watch_of(const struct workspace *workspace)
@@ -563,8 +505,10 @@ int workspace_open(struct workspace *workspace, struct err *err)
     options.env = strv_view(&env);
     workspace_limits(workspace, &options.limits);
     access_map_copy(&shown, &workspace->map);
-    show_programs(owner, &shown);
-    hide_secrets(inside, &shown);
+    for (int i = 0; i < WORKSPACE_PROGRAMS; i++)
+        if (owner->programs[i])
+            own_files_show(owner->programs[i], owner->options.programs[i].why, &shown);
+    inside->secrets_len = own_files_hide_secrets(&owner->secrets, &shown);
     workspace->sandbox = sandbox_new(&options, err);
     workspace->is_refused = !workspace->sandbox;
     inside->is_stale |= workspace->is_refused;

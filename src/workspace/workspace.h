@@ -227,6 +227,10 @@ void workspace_release(struct workspace *workspace); /* NULL is fine */
 /* `path` (clean) lies in one of its roots. */
 bool workspace_has_root(const struct workspace *workspace, const char *path);
 
+/* What it is known by where something is kept for it: the canonical path of its first root; NULL: nothing.
+ * Caller frees. */
+char *workspace_known_by(const struct workspace *workspace);
+
 /* A working directory, counted from `dir`; NULL: that. Caller frees. */
 char *workspace_dir(const struct workspace *workspace, const char *cwd);
 

@@ -162,10 +162,10 @@ def test_the_time_of_the_command_stands_still(place, out):
 
 
 def test_a_call_that_is_given_up_takes_its_question_along(place, out):
-    """timeout(1) in the command kills what waits; what is asked is taken back, and the hook ended."""
-    hook = Hook(place, thinks="100")
-    result = place.json("run", "--json", *hook.words, "--", "timeout", "-s", "KILL", "0.5", "touch", f"{out}/new",
-                        code=137)
+    """The command kills what waits; what is asked is taken back, and the hook ended."""
+    hook = Hook(place, thinks=f"0; : > {place.ws}/go; sleep 100")
+    result = place.json("run", "--json", *hook.words, "--", "sh", "-c",
+                        f"touch {out}/new & until [ -e go ]; do sleep 0.05; done; kill -KILL $!; wait $!", code=137)
     (question,) = result["approval"]["questions"]
     assert question.get("answer") is None and not question["done"] and question["held_ms"] > 0
     assert not (out / "new").exists()

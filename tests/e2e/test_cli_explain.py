@@ -263,6 +263,7 @@ def test_wrong_questions(place):
     ran = place.cordon("explain", "--path", "x", "--host", "y")
     assert ran.returncode == 125 and "one at a time" in ran.stderr
     assert place.cordon("explain", "--path", "").returncode == 125
+    assert place.cordon("explain", "--for", "write").returncode == 125
     ran = place.cordon("explain", "--path", "x", "--", "make")
     assert ran.returncode == 125 and "one at a time" in ran.stderr
     assert place.cordon("explain", "-p", "nope").returncode == 125

@@ -139,6 +139,8 @@ def test_session_since_and_lines_choose(place):
     (["verify", "all"], "no argument but \"verify\""),
     (["verify", "--json", "verify"], "no argument but \"verify\""),
     (["show"], "no argument but \"verify\""),
+    (["verify", "-n", "3"], "looks at all records"),
+    (["--session", "a", "verify"], "looks at all records"),
 ])
 def test_wrong_calls_say_what_is_right(place, words, message):
     ran = place.cordon("log", *words)
@@ -283,6 +285,11 @@ def test_a_sound_log_can_be_begun_anew_too(place):
     assert next_record(following)["event"] == "anew"
     assert events(place) == ["anew"] and place.cordon("log", "verify").returncode == 0
     assert place.cordon("log", "--start-anew", "verify").returncode == 125
+
+
+def test_a_log_can_be_begun_where_none_is(place):
+    assert place.json("log", "--start-anew", "--json")["kept"] == []
+    assert events(place) == ["anew"]
 
 
 def test_no_command_can_begin_it_anew(place):

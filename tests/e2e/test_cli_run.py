@@ -705,6 +705,30 @@ def test_json_keeps_beginning_and_end_of_the_output(place):
     assert re.search(r"3793", result["stdout"])
 
 
+def test_json_of_much_output_takes_little_memory(place):
+    """What is kept beyond 1M waits on disk, and only the document has all of it."""
+    script = "import sys; sys.stdout.buffer.write('\u00e9\\n'.encode() * 8_000_000)"
+    process = place.start("run", "--json", "--max-output", "20M", "--", "python3", "-c", script, stdout=subprocess.PIPE)
+    document = process.stdout.read(10 << 20)
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:  # it is in the midst of writing
+        [peak] = [int(line.split()[1]) for line in status if line.startswith("VmHWM:")]
+    result = json.loads(document + process.stdout.read())
+    assert result["shell_exit_code"] == 0 and result["stdout_bytes"] == 24_000_000
+    omitted = f"\n... {result['stdout_omitted_bytes']} bytes omitted ...\n"
+    kept = result["stdout"].encode().replace(omitted.encode(), b"")
+    assert result["stdout_omitted_at"] == 20 << 20 and len(kept) + result["stdout_omitted_bytes"] >= 24_000_000
+    assert process.wait(60) == 0 and result["warnings"] == [] and peak < 12_000, peak
+
+
+def test_json_of_much_output_says_what_the_disk_does_not_take(place):
+    ran = place.cordon("run", "--json", "--max-output", "3M", "--", "head", "-c", "4M", "/dev/zero",
+                       env={**place.env, "TMPDIR": "/nowhere"})
+    result = json.loads(ran.stdout)
+    assert result["stdout_bytes"] == 4 << 20 and result["stdout_omitted_bytes"] == 3 << 20
+    assert any("stdout could not be kept on disk" in warning for warning in result["warnings"])
+    assert "stdout could not be kept on disk" in ran.stderr
+
+
 def test_json_of_bytes_that_are_no_text(place):
     result = place.json("run", "--json", "--", "printf", r"a\377b")
     assert result["stdout"] == "a\ufffdb" and result["stdout_base64"] == "Yf9i"

@@ -122,6 +122,7 @@ def test_bash_completes_commands_and_options(place, commands):
     (["run", "--with", "np"], {"npm"}),
     (["run", "--with", "npm,uv,ca"], {"npm,uv,cargo"}),
     (["presets", "ccac"], {"ccache"}),
+    (["learn", "-n", "enabled", "ls", "fi"], {"file"}),
     (["run", "--json", "--no-t"], {"--no-tty"}),
     (["run", "-n", "enabled", "--", "ls", "fi"], {"file"}),
     (["run", "-n", "enabled", "ls", "fi"], {"file"}),
@@ -145,6 +146,8 @@ def test_a_completion_executes_nothing_of_the_directory(place):
                  "[permissions.'`touch executed`']\nextends = ':workspace'\n")
     assert complete(place, "./cordon", "run", "--profile", "") == {
         "read-only", "workspace-write", "danger-full-access"}
+    for begun in ("$(touch executed),", "touch executed;/e;#,"):
+        assert complete(place, "cordon", "run", "--with", begun) == set()
     assert not (place.ws / "executed").exists()
 
 

@@ -61,6 +61,7 @@ def test_each_setting_of_the_template_is_right(place):
     ("[permissions.a]\nextends = 'b'\n", ":2:"),
     ("[permissions.a.filesystem]\n'~/x' = 'writ'\n", ":2:"),
     ("default_permissions = 'gone'\n", "there is no profile \"gone\""),
+    ("[permissions.a]\nwith = ['npmm']\n", ":2: with: there is no preset \"npmm\", did you mean \"npm\"?"),
     ("x = [\n", ":2:1: "),
 ])
 def test_check_says_file_line_and_what_is_meant(place, text, wanted):
@@ -70,7 +71,7 @@ def test_check_says_file_line_and_what_is_meant(place, text, wanted):
     other = place.ws / "other.toml"
     other.write_text(text)
     file.unlink()
-    checked = place.cordon("config", "check", "--json", "other.toml")
+    checked = place.cordon("config", "check", "other.toml", "--json")
     found = json.loads(checked.stdout)
     assert checked.returncode == 1 and found["ok"] is False and found["file"] == str(other)
     assert wanted in found["problems"][0]
@@ -83,7 +84,7 @@ def test_check_of_a_file_that_is_not_there(place):
 
 
 def test_check_tells_of_every_profile(place):
-    place.config("[permissions.a]\nextends = 'x'\n[permissions.b]\nextends = 'y'\n")
+    place.config("default_permissions = 'b'\n[permissions.a]\nextends = 'x'\n[permissions.b]\nextends = 'y'\n")
     found = json.loads(place.cordon("config", "check", "--json").stdout)
     assert len(found["problems"]) == 2
 
@@ -187,6 +188,7 @@ def test_edit_leaves_a_file_alone_when_the_copy_is_wrong(place):
 def test_edit_tells_of_an_editor_that_fails_and_of_others(place):
     file = place.config("# mine\n")
     assert "ended with 3" in edit(place, "exit 3\n").stderr
+    assert os.listdir(file.parent) == ["config.toml"]  # nothing was written that could be lost
     ran = edit(place, f'echo "# theirs" >{file}; echo "protect = []" >"$1"\n')
     assert ran.returncode == 125 and "meanwhile" in ran.stderr
     assert file.read_text() == "# theirs\n"

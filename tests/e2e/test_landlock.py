@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from harness import CORDON, TOP
+from harness import CORDON, TOP, private_tmp
 from served import Server
+from tools import passes
 
 CONTAINER = TOP / "scripts/in-container"
 WHERE = pytest.mark.parametrize("where", [[], [CONTAINER]], ids=["host", "container"])
@@ -86,6 +87,16 @@ def test_work_is_done_as_outside(place, where):
     set_up(place)
     outside = subprocess.run(["sh", "-c", WORK], capture_output=True, text=True, cwd=place.ws, env=place.env, check=True)
     assert inside == outside.stdout
+
+
+def test_nothing_of_others_temporary_folders(place):
+    """What commands with namespaces have there: in a workspace, and where the home directory is one."""
+    passes(place.shell("echo one >/tmp/one"))
+    file = private_tmp(place.home, place.ws) / "tmp/one"
+    for folder in (place.outside, place.home):
+        ran = place.shell(f"cat {file}; echo two >{file}; rm -r {file.parent}; mv {file.parents[2]} moved; echo ran",
+                          "--sandbox", "landlock", "-C", folder)
+        assert ran.stdout == "ran\n" and file.read_text() == "one\n", ran
 
 
 @pytest.mark.no_userns

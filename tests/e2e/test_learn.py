@@ -317,6 +317,36 @@ def test_a_later_run_cannot_turn_what_an_earlier_one_learnt(place, made):
     assert not list((place.home / ".ssh").iterdir())
 
 
+@pytest.mark.parametrize("own, turn", [
+    ("own", "ln -s ../.ssh ~/.cache/new"),
+    ("workspace-write", "ln -s ../.ssh ~/.cache/new"),
+    ("own", "ln -s ../.later ~/.cache/new"),
+    ("own", "mkdir ~/.cache/new && ln -s ../../.ssh/bin ~/.cache/new/bin"),
+    ("own", "ln -sfn ../.ssh ~/.cache/link"),
+    ("own", "mv ~/.cache/deep ~/.cache/aside; ln -s ../.ssh ~/.cache/deep"),
+    ("own", "rm ~/.cache/file; ln -s ~/.ssh/bin/file ~/.cache/file"),
+], ids=["folder", "root", "later", "name", "link", "above", "file"])
+def test_no_link_comes_on_the_way_to_what_a_profile_names(place, own, turn):
+    for folder in (".ssh/bin", ".cache/deep/bin", ".cache/old/bin"):
+        (place.home / folder).mkdir(parents=True)
+    (place.home / ".cache/link").symlink_to("old")
+    (place.home / ".cache/file").touch()
+    (place.home / ".ssh/bin/file").touch()
+    names = ("new/bin", "deep/bin", "link/bin", "file")
+    roots = names[:1] if own == "workspace-write" else ()
+    place.config(f"[sandbox_workspace_write]\nwritable_roots = {[f'~/.cache/{name}' for name in roots]}\n"
+                 "[permissions.own]\nextends = ':workspace'\n[permissions.own.filesystem]\n" +
+                 "".join(f"'~/.cache/{name}' = 'write'\n" for name in names if name not in roots))
+    ran = place.cordon("learn", "--", "sh", "-c", f"{turn}; true")
+    assert ran.returncode == 0, ran.stderr
+    (place.home / ".later").symlink_to(".ssh")
+    place.run("-p", own, "--", "sh", "-c",
+              "".join(f"echo x >~/.cache/{name}; echo x >~/.cache/{name}/key; " for name in names))
+    assert [path.name for path in (place.home / ".ssh").rglob("*")] == ["bin", "file"]
+    assert not (place.home / ".ssh/bin/file").read_text()
+    assert (place.home / ".cache/link").is_symlink() == ("~/.cache/link" not in turn)
+
+
 @pytest.mark.parametrize("where_to", ["", "/.ssh", "/.config", "/.local/bin", "/.config/cordon", "/.."])
 def test_a_variable_opens_no_more_than_a_cache(place, where_to):
     folder = f"{place.home}{where_to}"

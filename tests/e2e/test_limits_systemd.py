@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import CORDON, PIDS_OF_ROOT_BY, WAIT
+from served import READ_ONLY as READ_ONLY_SANDBOX
 from tools import where
 
 PROBE = Path(__file__).parent / "probes/systemd.c"
@@ -116,6 +117,20 @@ if IS_ROOT and HAS_V1:  # where a double can make what systemd makes
         assert warnings == []
 
 
+    @where("dbus-daemon", "unshare")
+    def test_what_is_around_is_no_scope(systemd):
+        """A systemd that says it has moved us, and has not: a limit that we have anyway is no scope's, and nobody in
+        our own cgroup is killed for it."""
+        around = f"test-around-{os.getpid()}"
+        systemd.start(*BASES, AROUND=around)
+        into = 'for folder in "$1" "$2"; do echo $$ >"$folder/cgroup.procs"; done; shift 2; exec "$@"'
+        systemd.prefix = ["sh", "-c", into, "sh", *(str(base / around) for base in BASES), *systemd.prefix]
+        limits, warnings = systemd.limited("--max-memory", "2G", "--max-pids", "500")
+        assert (limits["memory"]["by"], limits["pids"]["by"]) == ("rlimit", PIDS_OF_ROOT_BY)
+        assert len(warnings) == (2 if PIDS_OF_ROOT_BY == "none" else 1)
+        assert len(systemd.scopes()) == 1
+
+
 if HAS_ACCOUNT:
 
     @where("dbus-daemon", "unshare")
@@ -151,6 +166,32 @@ if IS_ROOT:
             assert (result["limits"]["pids"]["by"], result["exit_code"]) == ("none", 0)
             assert result["stdout"] != "4395\n"
         assert Path("/proc/sys/kernel/pid_max").read_text() == host
+
+
+@where("unshare")
+def test_clients_are_told_as_well(systemd):
+    """Whoever asks for a limit on the wire learns that it does not hold as it is meant."""
+    argv, env = systemd.call("serve", "--listen", "stdio")
+    server = systemd.place.start(*argv[1:], program=argv[0], env=env)
+    base = {"cwd": f"file://{systemd.place.ws}", "env": {}, "sandbox": READ_ONLY_SANDBOX}
+    told = []
+    for number, (method, params) in enumerate((
+            ("initialize", {"clientName": "test"}), ("initialized", {}),
+            ("process/start", {"processId": "p", "argv": ["/bin/true"], "tty": False, "maxMemoryBytes": 1 << 30, **base}),
+            ("process/start", {"processId": "q", "argv": ["/bin/true"], "tty": False, **base}),
+            ("session/exec", {"cmd": "true", "shell": "/bin/sh", "maxMemoryBytes": 1 << 30, **base}),
+            ("session/exec", {"cmd": "true", "shell": "/bin/sh", **base}))):
+        request = {"method": method, "params": params, **({} if method == "initialized" else {"id": number})}
+        server.stdin.write(json.dumps(request).encode() + b"\n")
+        server.stdin.flush()
+        while "id" in request:
+            answer = json.loads(server.stdout.readline())
+            if answer.get("id") == number:
+                told.append(answer["result"].get("warnings"))
+                break
+    assert told[0] is told[2] is told[4] is None
+    for warnings in (told[1], told[3]):
+        assert len(warnings) == 1 and "--max-memory holds for each process by itself" in warnings[0]
 
 
 @where("unshare")

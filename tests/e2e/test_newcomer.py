@@ -2,6 +2,7 @@
 its own elsewhere, its name stands here)."""
 import json
 import os
+import re
 
 import pytest
 
@@ -137,7 +138,9 @@ def test_a_profile_beside_the_default(place):
     assert text[3] == "+ network enabled, not restricted"
     found = place.json("explain", "--json", "--diff", "workspace-write", "-p", "mine")["differences"]
     assert [(one["what"], one["wider"]) for one in found] == [("path", True), ("path", False), ("network", False)]
-    assert "+ tmp host, not private" in place.cordon("explain", "--diff", "tmp").stdout.splitlines()
+    assert place.cordon("explain", "--diff", "tmp").stdout.splitlines()[1:] == ["+ tmp host, not private"]
+    text = place.cordon("explain", "--diff", "danger-full-access").stdout
+    assert re.search(rf"^\+ write \d+ protected names in {place.ws}, not read$", text, re.MULTILINE) and "/.git" not in text
     assert "- tmp private, not host" in place.cordon("explain", "--diff", ":workspace", "-p", "tmp").stdout
     assert place.cordon("explain", "--diff", "nosuch").returncode == 125
     assert json.loads(place.cordon("explain", "--json", "--diff", "mine", "-p", "mine").stdout)["differences"] == []

@@ -45,11 +45,10 @@ def test_all_of_them_are_listed_and_say_why(place):
     for one in listed:
         assert one["why"] and not one["own"] and one["env"], one["name"]
         assert all(path.startswith(f"~/.cache/cordon/tools/{one['name']}") for path in one["opens"])
-        alone = place.json("presets", "--json", one["name"])
-        assert alone == one
+        assert place.json("presets", one["name"], "--json") == one
     text = place.cordon("presets").stdout
     assert all(f"\n{name} " in f"\n{text}" for name in SHIPPED)
-    assert place.cordon("presets", "--names").stdout.split() == SHIPPED
+    assert place.cordon("presets", "--names").stdout.split() == place.json("presets", "--names", "--json") == SHIPPED
     assert "npm_config_cache={cache}" in place.cordon("presets", "npm").stdout
     nearest = place.cordon("presets", "npmm")
     assert nearest.returncode == 125 and 'did you mean "npm"?' in nearest.stderr
@@ -209,6 +208,13 @@ def test_nothing_outside_of_a_sandbox_is_told(place):
     assert "there is no preset" in refused(place, "--with", "mien", "--sandbox", "disabled", "--", "true")
 
 
+def test_what_is_left_out_of_the_environment_is_not_brought_back(place):
+    preset(place, 'about = "mine"\n[env]\nMINE = "{env.HIDDEN_OPTS} {env.MY_TOKEN} {env.SEEN} end"\n')
+    env = {"HIDDEN_OPTS": "-Dpassword=x", "MY_TOKEN": "x", "SEEN": "seen"}
+    for words, said in ((["--env-exclude", "HIDDEN*"], "seen end"), (["--env-inherit", "core"], "end")):
+        assert passes(place.run(*words, "--with", "mine", "--", "/bin/sh", "-c", 'echo "$MINE"', env=env)) == said + "\n"
+
+
 def test_what_is_outside_is_read_where_it_is_there(place):
     preset(place, MINE + '[outside."~/.tool"]\nMINE = "{home}/.tool"\n')
     assert str(cache(place)) in passes(place.run("--with", "mine", "--", "sh", "-c", "echo $MINE"))
@@ -321,9 +327,14 @@ def test_a_workspace_of_its_own_where_files_are_linked(place):
     script = ["--", "sh", "-c", "touch $MINE/x && echo $MINE"]
     first = passes(place.run("--with", "mine", *script))
     second = passes(place.run("--with", "mine", "-C", other, *script))
-    assert first != second and first.endswith("/+ws/cache\n") and second.endswith("/+other/cache\n")
+    assert first != second and "/mine/ws-" in first and "/mine/other-" in second
     above = passes(place.run("--with", "mine", "-C", place.base, *script)).strip()
     assert not first.startswith(above)
+    deep = place.base / ("x" * 255)
+    deep.mkdir()
+    (place.base / "link").symlink_to(deep)
+    named = [passes(place.run("--with", "mine", "-C", folder, *script)) for folder in (deep, place.base / "link")]
+    assert named[0] == named[1] != first
     ran = place.shell(f"echo changed > {first.strip()}/x", "--with", "mine", "-C", other)
     assert ran.returncode == 2 and "Read-only" in ran.stderr
     per_workspace = [name for name in SHIPPED if place.json("presets", "--json", name)["opens"][0].endswith("/WORKSPACE")]

@@ -86,6 +86,11 @@ def test_one_that_nobody_is_behind(place):
     assert result["denials"] == []
 
 
+def test_one_that_is_not_there_is_said(place):
+    ran = place.run("--socket", "later", "--", "true")
+    assert ran.returncode == 0 and f"--socket: nothing is at {place.ws}/later yet" in ran.stderr
+
+
 def test_another_name_of_a_socket_is_no_way_to_it(place, greeter):
     path = greeter(place.tmp / "greeter")
     other = greeter(place.tmp / "named")

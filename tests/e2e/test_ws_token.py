@@ -225,7 +225,7 @@ LOOK = r"""
 cat $1 /proc/self/root$1 2>/dev/null; cd ${1%/*} 2>/dev/null && cat ws-token; ls -R ${1%/*/*} | grep ws-token
 ln $1 $2/hard && cat $2/hard; ln -s ${1%/*} $2/soft && cat $2/soft/ws-token; cp -r ${1%/*/*} $2/copy; cat $2/copy/*/*
 mv ${1%/*} $2/moved; mv ${1%/*/*} $2/moved; rm -r ${1%/*}; echo mine > $1; chmod 777 ${1%/*}
-find / -name ws-token -exec cat {} + 2>/dev/null
+find / \( -path /usr -o -path /sys \) -prune -o -name ws-token -type f -exec cat {} + 2>/dev/null
 """
 
 

@@ -23,6 +23,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "policy/config/config_reader.h"
+#include "policy/config/config_values.h"
 #include "policy/glob.h"
 
 #include <limits.h>
@@ -97,6 +98,18 @@ static int chain_find(const struct chain *chain, const char *table, const char *
             return -1;
     }
     return 0;
+}
+
+/* The nearest word counts; `ret` stays as it is where there is none. */
+static int chain_word(const struct chain *chain, const char *key, const char *const *words,
+                      unsigned *ret, struct err *err)
+{
+    const struct toml_node *node;
+
+    return chain_find(chain, NULL, key, TOML_STRING, &node, err) ||
+                   (node && config_word(chain->config, node, words, ret, err))
+               ? -1
+               : 0;
 }
 
 /* --- rules: what the levels say about a key --- */
@@ -557,19 +570,47 @@ static int read_presets(const struct chain *chain, struct config_profile *ret, s
     return 0;
 }
 
+/* What a table says beside its paths and its network. */
+static int read_choices(const struct chain *chain, struct profile *ret, struct err *err)
+{
+    const struct toml_node *nested;
+    const struct toml_node *gpu;
+    unsigned watch = PROFILE_WATCH_FACTS;
+    unsigned judge = PROFILE_JUDGE_COMMAND;
+    unsigned tmp = PROFILE_TMP_PRIVATE;
+    unsigned git = PROFILE_GIT_READ;
+
+    if (chain_find(chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err) ||
+        chain_word(chain, "watch", profile_watch_words, &watch, err) ||
+        chain_word(chain, "judge", profile_judge_words, &judge, err) ||
+        chain_word(chain, "tmp", profile_tmp_words, &tmp, err) ||
+        chain_word(chain, "git", profile_git_words, &git, err) ||
+        chain_find(chain, NULL, "gpu", TOML_BOOLEAN, &gpu, err))
+        return -1;
+    for (size_t i = chain->len; i-- > 0;) /* the nearest level counts */
+        if (config_read_limits(chain->config, chain->levels[i], &ret->limits, err))
+            return -1;
+    if (gpu && gpu->boolean) {
+        AUTO_FREE char *origin = alloc_strf("%s:%u [permissions.%s] gpu", chain->config->file,
+                                            gpu->line, chain->levels[0]->key);
+
+        profile_entries_add(&ret->entries, &(struct profile_entry){.path_kind = PROFILE_PATH_GPU,
+                                                                   .access = ACCESS_WRITE,
+                                                                   .origin = origin});
+    }
+    ret->watch = (enum profile_watch)watch;
+    ret->judge = (enum profile_judge)judge;
+    ret->tmp = (enum profile_tmp)tmp;
+    ret->git = (enum profile_git)git;
+    ret->allow_nested_namespaces = nested && nested->boolean;
+    return 0;
+}
+
 static int read_table(const struct config *config, const struct toml_node *node, const char *home,
                       struct config_profile *ret, struct err *err)
 {
     AUTO(rules_done) struct rules roots = {0};
     struct profile *profile = &ret->profile;
-    const struct toml_node *nested;
-    const struct toml_node *watch;
-    const struct toml_node *judge;
-    const struct toml_node *gpu;
-    unsigned word = PROFILE_WATCH_FACTS;
-    const struct toml_node *tmp, *git;
-    unsigned judge_word = PROFILE_JUDGE_COMMAND;
-    unsigned tmp_word = PROFILE_TMP_PRIVATE, git_word = PROFILE_GIT_READ;
     struct chain chain;
 
     if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
@@ -584,35 +625,8 @@ static int read_table(const struct config *config, const struct toml_node *node,
         if (root->boolean && read_extra_root(config, &path, home, &ret->workspace_roots, err))
             return -1;
     }
-    if (read_network(&chain, home, profile, err) ||
-        chain_find(&chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err) ||
-        chain_find(&chain, NULL, "watch", TOML_STRING, &watch, err) ||
-        (watch && config_word(config, watch, profile_watch_words, &word, err)) ||
-        chain_find(&chain, NULL, "judge", TOML_STRING, &judge, err) ||
-        (judge && config_word(config, judge, profile_judge_words, &judge_word, err)) ||
-        chain_find(&chain, NULL, "gpu", TOML_BOOLEAN, &gpu, err) ||
-        chain_find(&chain, NULL, "tmp", TOML_STRING, &tmp, err) ||
-        (tmp && config_word(config, tmp, profile_tmp_words, &tmp_word, err)) ||
-        chain_find(&chain, NULL, "git", TOML_STRING, &git, err) ||
-        (git && config_word(config, git, profile_git_words, &git_word, err)))
+    if (read_network(&chain, home, profile, err) || read_choices(&chain, profile, err))
         return -1;
-    profile->tmp = (enum profile_tmp)tmp_word;
-    for (size_t i = chain.len; i-- > 0;) /* the nearest level counts */
-        if (config_read_limits(config, chain.levels[i], &profile->limits, err))
-            return -1;
-    if (gpu && gpu->boolean) {
-        AUTO_FREE char *origin =
-            alloc_strf("%s:%u [permissions.%s] gpu", config->file, gpu->line, node->key);
-
-        profile_entries_add(&profile->entries,
-                            &(struct profile_entry){.path_kind = PROFILE_PATH_GPU,
-                                                    .access = ACCESS_WRITE,
-                                                    .origin = origin});
-    }
-    profile->git = (enum profile_git)git_word;
-    profile->judge = (enum profile_judge)judge_word;
-    profile->watch = (enum profile_watch)word;
-    profile->allow_nested_namespaces = nested && nested->boolean;
     profile->id = alloc_str(node->key);
     profile->extends = alloc_str(chain.len > 1 ? chain.levels[1]->key : chain.builtin);
     return 0;
@@ -620,15 +634,13 @@ static int read_table(const struct config *config, const struct toml_node *node,
 
 static int no_profile(const struct config *config, const char *name, struct err *err)
 {
-    const struct toml_node *permissions = config ? toml_find(config->root, "permissions") : NULL;
     AUTO(strv_done) struct strv names = {0};
     const char *nearest;
 
     strv_push(&names, "read-only");
     strv_push(&names, "workspace-write");
     strv_push(&names, "danger-full-access");
-    for (size_t i = 0; permissions && i < permissions->len; i++)
-        strv_push(&names, permissions->items[i].key);
+    config_profile_names(config, &names);
     nearest = str_nearest(name + (name[0] == ':'), (const char *const *)strv_view(&names));
     if (nearest)
         return err_set(err, ERR_NOT_FOUND, "there is no profile \"%s\"; did you mean \"%s\"?", name,

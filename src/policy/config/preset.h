@@ -46,7 +46,7 @@ void preset_done(struct preset *preset);
 struct preset_places {
     const char *cache; /* the preset's own directory */
     const char *home;
-    char *const *env; /* for {env.NAME}; what is not there is empty */
+    char *const *env; /* for {env.NAME}; what is not there is empty; NULL: nothing is */
 };
 
 /* One variable, with the value in the place of its text; without blanks at the ends of that, where an empty

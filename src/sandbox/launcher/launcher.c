@@ -30,6 +30,7 @@
 #include "sandbox/launcher/kernel.h"
 #include "sandbox/launcher/mounts.h"
 #include "sandbox/launcher/network.h"
+#include "sandbox/launcher/numbers.h"
 #include "sandbox/launcher/plan_format.h"
 #include "sandbox/launcher/restrict.h"
 
@@ -45,7 +46,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -328,9 +328,23 @@ static bool signal_children(int signal)
     return found;
 }
 
-/* Kills and reaps until no process of the sandbox is left but this one. */
+/* Reaps what has ended; false when nothing is left. */
+static bool pid1_reap_rest(void)
+{
+    pid_t pid;
+
+    do
+        pid = waitpid(-1, NULL, WNOHANG);
+    while (pid > 0 || (pid < 0 && errno == EINTR));
+    return pid == 0;
+}
+
+/* Kills and reaps until no process of the sandbox is left but this one. To signal all the kernel looks at
+ * every process of the host, so nobody is unless somebody is left. */
 static void pid1_clear(bool has_namespace)
 {
+    if (!pid1_reap_rest())
+        return;
     if (has_namespace)
         kill(-1, SIGKILL);
     for (;;) {
@@ -451,17 +465,6 @@ static bool pid1_wait(pid_t command, uint32_t flags, int *ret_status)
     }
 }
 
-/* Reaps what has ended; false when nothing is left. */
-static bool pid1_reap_rest(void)
-{
-    pid_t pid;
-
-    do
-        pid = waitpid(-1, NULL, WNOHANG);
-    while (pid > 0 || (pid < 0 && errno == EINTR));
-    return pid == 0;
-}
-
 /* Until what the command left behind has ended, or the other end is gone. */
 static void pid1_linger(bool has_namespace)
 {
@@ -501,47 +504,6 @@ static void pid1_run(pid_t command, uint32_t flags)
     pid1_clear(has_namespace);
     pid1_usage(&message.usage);
     pid1_report(&message);
-}
-
-/* --- the numbers of processes --- */
-
-/* Of the kernel's RESERVED_PIDS: below it none is given out a second time. */
-enum { NUMBERS_RESERVED = 300 };
-
-static bool numbers_write(const char *setting, uint64_t value)
-{
-    AUTO_CLOSE int fd = open(setting, O_WRONLY | O_CLOEXEC);
-    char text[24];
-    int len = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-
-    return fd >= 0 && write(fd, text, (size_t)len) == len;
-}
-
-/* They begin somewhere else in each pid namespace: those in files that an earlier command has left
- * (postmaster.pid, a swap file of vim) would all name living ones. Where the kernel does not let us they
- * begin at 2. */
-static bool numbers_begin(unsigned first, unsigned range)
-{
-    uint16_t chance;
-
-    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != (ssize_t)sizeof chance)
-        chance = 0;
-    return numbers_write("/proc/sys/kernel/ns_last_pid", first - 1 + chance % range);
-}
-
-/* As many processes and threads as the namespace has numbers for, of root's, too. They begin at
- * NUMBERS_RESERVED or above, so that none of those below are had in addition; the init has its own.
- * Whether the setting is the namespace's, and not the host's, is known to who made the plan. */
-static int numbers_limit(uint64_t processes, struct err *err)
-{
-    const uint64_t numbers = processes - 1;
-
-    if (getpid() != 1 || processes < 2)
-        return err_set(err, ERR_INVALID, "no pid namespace to be limited, or to nothing");
-    if (!numbers_write("/proc/sys/kernel/pid_max", NUMBERS_RESERVED + numbers) ||
-        !numbers_begin(NUMBERS_RESERVED, numbers < UINT16_MAX ? (unsigned)numbers : UINT16_MAX))
-        return err_sys(err, "limiting the numbers of processes");
-    return 0;
 }
 
 /* --- carrying out the plan --- */

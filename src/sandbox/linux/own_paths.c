@@ -12,40 +12,33 @@
 #include <stdlib.h>
 
 /* A name that is missing together with the directory that should hold it cannot be kept from being
- * made; the topmost missing one can. `*known` is a directory that was there a moment ago: most names
- * have theirs in common. Caller frees. */
-static int trim_one(struct access_entry *entry, char **known, struct err *err)
+ * made; the topmost missing one can. */
+static int trim_one(const struct host_view *view, struct access_entry *entry, struct err *err)
 {
     for (;;) {
         AUTO_FREE char *parent = path_parent(entry->path);
         enum host_kind kind;
 
-        if (*known && str_eq(*known, parent))
-            return 0;
-        if (host_view_real.kind(&host_view_real, parent, &kind, err))
+        if (view->kind(view, parent, &kind, err))
             return -1;
         if (kind == HOST_HIDDEN)
             return err_set(err, ERR_FORBIDDEN, "%s, to be kept missing, cannot be seen any more",
                            entry->path);
-        if (kind != HOST_MISSING) {
-            free(*known);
-            *known = TAKE_PTR(parent);
+        if (kind != HOST_MISSING)
             return 0;
-        }
         free(entry->path);
         entry->path = TAKE_PTR(parent);
     }
 }
 
-int own_paths_trim(struct access_map *map, struct err *err)
+/* Sorts the map. */
+static int trim(const struct host_view *view, struct access_map *map, struct err *err)
 {
-    AUTO_FREE char *known = NULL;
-
     for (size_t i = 0; i < map->len; i++) {
         struct access_entry *entry = &map->entries[i];
 
         if (entry->kind == ACCESS_MISSING && entry->access != ACCESS_WRITE &&
-            trim_one(entry, &known, err))
+            trim_one(view, entry, err))
             return -1;
     }
     access_map_sort(map);
@@ -67,13 +60,12 @@ static void protect_one(struct access_map *map, const char *path, enum access_ki
 }
 
 /* The path, and what it leads to. */
-static int protect_path(struct access_map *map, const char *path, struct err *err)
+static int protect_path(const struct host_view *view, struct access_map *map, const char *path,
+                        struct err *err)
 {
     AUTO(path_walk_done) struct path_walk walk = {0};
 
-    if (!path)
-        return 0;
-    if (path_walk(&host_view_real, path, &walk, err))
+    if (path_walk(view, path, &walk, err))
         return err_wrap(err, "what belongs to Cordon");
     protect_one(map, walk.path, walk.kind);
     if (walk.end == PATH_HIDDEN && access_map_is_open_within(map, walk.path, ACCESS_READ))
@@ -90,14 +82,6 @@ static int protect_path(struct access_map *map, const char *path, struct err *er
     return 0;
 }
 
-int own_paths_protect(struct access_map *map, const char *const *paths, struct err *err)
-{
-    for (size_t i = 0; paths && paths[i]; i++)
-        if (protect_path(map, paths[i], err))
-            return -1;
-    return 0;
-}
-
 /* A program of Cordon's that was installed, or built, where a private folder is now: commands that Cordon starts
  * by itself are such programs. */
 static void show_program(struct access_map *map, const char *path)
@@ -109,22 +93,23 @@ static void show_program(struct access_map *map, const char *path)
 }
 
 /* A program that is not there is none that is started. */
-static int protect_program(struct access_map *map, const char *path, struct err *err)
+static int protect_program(const struct host_view *view, struct access_map *map, const char *path,
+                           struct err *err)
 {
     enum host_kind kind = HOST_MISSING;
 
-    if (access_map_check(map, path) == ACCESS_WRITE &&
-        host_view_real.kind(&host_view_real, path, &kind, err))
+    if (access_map_check(map, path) == ACCESS_WRITE && view->kind(view, path, &kind, err))
         return -1;
     if (kind == HOST_FILE)
         show_program(map, path);
     if (kind != HOST_MISSING)
-        return protect_path(map, path, err);
+        return protect_path(view, map, path, err);
     strv_push(&map->own, path);
     return 0;
 }
 
-int own_paths_protect_programs(struct access_map *map, struct err *err)
+/* The running program, and every one that it starts, outside of every sandbox. */
+static int protect_programs(const struct host_view *view, struct access_map *map, struct err *err)
 {
     AUTO_FREE char *self = program_self();
     AUTO(strv_done) struct strv programs = {0};
@@ -134,11 +119,26 @@ int own_paths_protect_programs(struct access_map *map, struct err *err)
                        "/proc/self/exe does not tell which program is running, so it cannot be "
                        "kept from changes");
     show_program(map, self);
-    if (protect_path(map, self, err))
+    if (protect_path(view, map, self, err))
         return -1;
-    program_add_paths(&programs); /* that the running one starts, outside of every sandbox */
+    program_add_paths(&programs);
     for (size_t i = 0; i < programs.len; i++)
-        if (protect_program(map, programs.items[i], err))
+        if (protect_program(view, map, programs.items[i], err))
             return -1;
     return 0;
+}
+
+int own_paths_protect(struct access_map *map, const struct strv *paths, struct err *err)
+{
+    struct host_memory memory;
+    int status;
+
+    host_memory_begin(&memory, &host_view_real);
+    status = protect_programs(&memory.view, map, err);
+    for (size_t i = 0; i < paths->len && !status; i++)
+        status = protect_path(&memory.view, map, paths->items[i], err);
+    if (!status)
+        status = trim(&memory.view, map, err);
+    host_memory_done(&memory);
+    return status;
 }

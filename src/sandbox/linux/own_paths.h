@@ -6,17 +6,12 @@
 #include "base/strv.h"
 #include "policy/access.h"
 
-/* Makes each of the NULL-terminated `paths`, and what it leads to, read-only where the sorted map
- * makes it writable; NULL is none. A path of NULL ends the list. All of them are added to the
- * map's `own`: what
+/* Makes the running program, every one that it starts and each of `paths`, and what they lead to, read-only
+ * where the sorted map makes it writable. All of them are added to the map's `own`: what
  * no yes opens later, wherever it lies. What cannot be seen makes the directory read-only that hides
- * it; -1 when it cannot be told what is there. */
-int own_paths_protect(struct access_map *map, const char *const *paths, struct err *err);
-
-/* The same for the running program, and every one that it starts. */
-int own_paths_protect_programs(struct access_map *map, struct err *err);
-
-/* At last: an entry narrower than write, for a name that is missing together with its directory,
+ * it; -1 when it cannot be told what is there.
+ *
+ * At last an entry narrower than write, for a name that is missing together with its directory,
  * becomes one for the topmost missing name, which can be kept from being made, and
- * the directory of such a name has an entry. Sorts the map. */
-int own_paths_trim(struct access_map *map, struct err *err);
+ * the directory of such a name has an entry. */
+int own_paths_protect(struct access_map *map, const struct strv *paths, struct err *err);

@@ -15,7 +15,8 @@
  *     any      ask      as for read, and cover it at last with a watchpoint, which can be taken away
  *
  * What is missing gets no operation: it can be neither shown nor covered. Where it must not come to
- * be, its directory is kept in place, and the guard is asked about every creation (guard_map.c).
+ * be, its directory is kept in place, and the guard is asked about every creation (guard_map.c). What else it is
+ * asked about: plan_guard.c.
  *
  * Around the topmost entries is the base: the whole tree read-only (or writable) in place when
  * there is an entry for "/", or an empty root. Operations that have to come first because they
@@ -282,7 +283,7 @@ static void compile_deny(struct compiler *compiler, size_t index)
     compiler->has_masks = true;
     compiler_push(compiler, compiler->body, PLAN_MASK, entry->path)->flags =
         entry->kind != ACCESS_DIR ? PLAN_FLAG_FILE
-        : entry->needs_mounts
+        : entry->is_others_tmp
             ? PLAN_FLAG_LISTED /* who looks through a home finds nothing, and goes on */
             : 0;
 }
@@ -513,94 +514,25 @@ static void compile_landlock(struct compiler *compiler)
     landlock_rules_done(&rules);
 }
 
-static bool asks_sockets(const struct access_map *map, uint32_t namespaces)
+/* What the guard has to know of the sandbox beside its map. */
+static uint32_t guard_flags(const struct compiler *compiler, const struct seccomp_spec *spec)
 {
-    return !network_is_hosts(map->network) && (namespaces & CLONE_NEWNET);
-}
+    const struct landlock_spec landlock = landlock_spec_of(compiler);
+    const bool has_landlock = landlock_guards_names(compiler->map, &landlock);
 
-bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes)
-{
-    return (wishes & (PLAN_FACTS | PLAN_EXEC | PLAN_JUDGE)) || asks_sockets(map, namespaces) ||
-           guard_map_has_names(map, wishes & PLAN_ALONE);
-}
-
-bool plan_needs_guard(const struct access_map *map, unsigned wishes)
-{
-    return (wishes & PLAN_ALONE) && guard_map_has_names(map, true);
-}
-
-/* Programs may lie in what is denied. */
-static bool hides_programs(const struct access_map *map)
-{
-    for (size_t i = 0; i < map->len; i++)
-        if (map->entries[i].access == ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING)
-            return true;
-    return access_map_check(map, "/") == ACCESS_DENY;
-}
-
-/* What comes to be beside it cannot be read by a rule of Landlock's. */
-static bool denies_below_writable(const struct access_map *map)
-{
-    for (size_t i = 0; i < map->len; i++) {
-        AUTO_FREE char *parent = path_parent(map->entries[i].path);
-
-        if (map->entries[i].access == ACCESS_DENY && map->entries[i].kind != ACCESS_MISSING &&
-            access_map_check(map, parent) == ACCESS_WRITE)
-            return true;
-    }
-    return false;
-}
-
-/* What the guard is asked about, and told of the sandbox. */
-static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
-{
-    struct landlock_spec landlock = landlock_spec_of(compiler);
-    struct plan *plan = compiler->plan;
-
-    if (!compiler->host->has_listener) {
-        plan->tells_around = compiler->host->has_around;
-        spec->performs = plan->tells_around && !spec->has_mount_namespace &&
-                         compiler->host->writes_no_more(compiler->map);
-        return;
-    }
-    spec->performs = plan_needs_guard(compiler->map, compiler->wishes);
-    spec->asks_names = guard_map_has_names(compiler->map, compiler->wishes & PLAN_ALONE);
-    spec->asks_facts = (compiler->wishes & PLAN_FACTS) || spec->performs;
-    spec->asks_reads =
-        spec->asks_facts && ((compiler->wishes & PLAN_READS) ||
-                             (spec->performs && denies_below_writable(compiler->map)));
-    spec->asks_descriptors =
-        spec->performs || (spec->asks_facts && (compiler->wishes & PLAN_DESCRIPTORS));
-    spec->asks_signals =
-        spec->asks_facts && !spec->has_pid_namespace && landlock.abi >= LANDLOCK_SCOPES_ABI;
-    spec->asks_sockets = asks_sockets(compiler->map, compiler->host->namespaces);
-    spec->asks_exec = (compiler->wishes & (PLAN_EXEC | PLAN_JUDGE)) ||
-                      (spec->asks_facts && hides_programs(compiler->map));
-    plan->asks_guard =
-        spec->asks_names || spec->asks_facts || spec->asks_sockets || spec->asks_exec;
-    if (compiler->wishes & PLAN_EXEC)
-        plan->guard_flags |= GUARD_MAP_EXEC;
-    if (compiler->wishes & PLAN_JUDGE)
-        plan->guard_flags |= GUARD_MAP_JUDGE;
-    if (spec->asks_facts)
-        plan->guard_flags |= GUARD_MAP_FACTS;
-    if (spec->asks_sockets)
-        plan->guard_flags |= GUARD_MAP_SOCKETS;
-    if (compiler->map->network == NETWORK_PROXIED)
-        plan->guard_flags |= GUARD_MAP_PROXIED;
-    if (compiler->wishes & PLAN_NESTED_NAMESPACES)
-        plan->guard_flags |= GUARD_MAP_NESTED;
-    if (compiler->host->namespaces & CLONE_NEWNS)
-        plan->guard_flags |= GUARD_MAP_OWN_MOUNTS;
-    if (spec->performs)
-        plan->guard_flags |= GUARD_MAP_ALONE;
-    if (spec->asks_names && !landlock_guards_names(compiler->map, &landlock))
-        plan->guard_flags |= GUARD_MAP_NO_LANDLOCK;
+    return (compiler->wishes & PLAN_EXEC ? GUARD_MAP_EXEC : 0u) |
+           (compiler->wishes & PLAN_JUDGE ? GUARD_MAP_JUDGE : 0u) |
+           (compiler->wishes & PLAN_NESTED_NAMESPACES ? GUARD_MAP_NESTED : 0u) |
+           (compiler->host->namespaces & CLONE_NEWNS ? GUARD_MAP_OWN_MOUNTS : 0u) |
+           (spec->asks_facts ? GUARD_MAP_FACTS : 0u) |
+           (spec->asks_sockets ? GUARD_MAP_SOCKETS : 0u) | (spec->performs ? GUARD_MAP_ALONE : 0u) |
+           (spec->asks_names && !has_landlock ? GUARD_MAP_NO_LANDLOCK : 0u);
 }
 
 static void compile_seccomp(struct compiler *compiler)
 {
     const struct plan_host *host = compiler->host;
+    struct plan *plan = compiler->plan;
     struct seccomp_spec spec = {
         .arch = host->arch,
         .sockets = SECCOMP_SOCKETS_INTERNET,
@@ -615,12 +547,14 @@ static void compile_seccomp(struct compiler *compiler)
         spec.sockets = SECCOMP_SOCKETS_UNIX;
     else if (!(host->namespaces & CLONE_NEWNET))
         spec.sockets = SECCOMP_SOCKETS_NONE;
-    compile_guard(compiler, &spec);
-    compiler->plan->filters_len = seccomp_compile(&spec, compiler->plan->filters);
-    plan_push(compiler->plan, PLAN_SECCOMP)->flags = compiler->plan->asks_guard ? PLAN_FLAG_LISTENER
-                                                     : compiler->plan->tells_around
-                                                         ? PLAN_FLAG_AROUND
-                                                         : 0;
+    plan_ask_guard(compiler->map, host, compiler->wishes, &spec);
+    plan->asks_guard = spec.asks_names || spec.asks_facts || spec.asks_sockets || spec.asks_exec;
+    plan->guard_flags = plan->asks_guard ? guard_flags(compiler, &spec) : 0;
+    plan->tells_around = !host->has_listener && host->has_around;
+    plan->filters_len = seccomp_compile(&spec, plan->filters);
+    plan_push(plan, PLAN_SECCOMP)->flags = plan->asks_guard     ? PLAN_FLAG_LISTENER
+                                           : plan->tells_around ? PLAN_FLAG_AROUND
+                                                                : 0;
 }
 
 static int compile_all(struct compiler *compiler, struct err *err)

@@ -86,6 +86,10 @@ bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigne
 /* Something is to be held that only the guard can, because nothing is mounted. */
 bool plan_needs_guard(const struct access_map *map, unsigned wishes);
 
+/* Sets in `spec`, of which the rest is there, what the guard is asked about. */
+void plan_ask_guard(const struct access_map *map, const struct plan_host *host, unsigned wishes,
+                    struct seccomp_spec *spec);
+
 /* A plan without any operation. */
 struct plan *plan_new(void);
 

@@ -105,7 +105,7 @@ static int check_without_mounts(const struct access_map *map, const struct plan_
 
         if (entry->access >= access_around(map, entry->path) || is_kept_around(map, host, entry))
             continue;
-        return err_set(err, ERR_UNSUPPORTED, "without namespaces %.60s%s cannot be kept %s: %s",
+        return err_set(err, ERR_UNSUPPORTED, "without namespaces %s%s cannot be kept %s: %s",
                        strlen(entry->path) > 60 ? "..." : "",
                        entry->path + (strlen(entry->path) > 60 ? strlen(entry->path) - 60 : 0),
                        entry->access == ACCESS_DENY ? "unreadable" : "read-only",

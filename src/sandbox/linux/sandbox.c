@@ -65,15 +65,16 @@ static bool is_managed(const struct sandbox *sandbox)
 /* What Cordon runs or believes later, outside: its programs, and what the caller names. */
 static int protect_own(struct sandbox *sandbox, const char *const *more, struct err *err)
 {
-    const char *const paths[] = {sandbox->launcher, sandbox->guard, NULL};
-    const char *const proxy[] = {sandbox->proxy, NULL};
-    struct access_map *map = &sandbox->access;
+    AUTO(strv_done) struct strv paths = {0};
 
-    return own_paths_protect_programs(map, err) || own_paths_protect(map, paths, err) ||
-                   own_paths_protect(map, proxy, err) || own_paths_protect(map, more, err) ||
-                   own_paths_trim(map, err)
-               ? -1
-               : 0;
+    strv_push(&paths, sandbox->launcher);
+    if (sandbox->guard)
+        strv_push(&paths, sandbox->guard);
+    if (sandbox->proxy)
+        strv_push(&paths, sandbox->proxy);
+    for (; more && *more; more++)
+        strv_push(&paths, *more);
+    return own_paths_protect(&sandbox->access, &paths, err);
 }
 
 /* What the guard gets for every command, if it is asked; -1 when not, or on failure. */
@@ -92,9 +93,17 @@ static int guard_map_new(const struct sandbox *sandbox, const struct plan *plan,
     return fd;
 }
 
-static bool needs_mounts(const struct access_map *before, const struct access_entry *entry)
+/* Without mounts there are no private temporary folders. */
+static bool is_private_folder(const struct access_map *before, const struct access_entry *entry)
 {
-    return entry->needs_mounts;
+    return entry->source;
+}
+
+/* Nor can those of others be denied, but for Landlock with the guard. */
+static bool is_about_private_folders(const struct access_map *before,
+                                     const struct access_entry *entry)
+{
+    return entry->source || entry->is_others_tmp;
 }
 
 /* The plan and the layers that follow from what is known of the host. */
@@ -117,7 +126,8 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
                        "`cordon doctor` tells what to do",
                        host_degradation(&sandbox->host));
     if (!(sandbox->host.facts.namespaces & CLONE_NEWNS))
-        access_map_drop(&sandbox->access, needs_mounts);
+        access_map_drop(&sandbox->access,
+                        wishes & PLAN_ALONE ? is_private_folder : is_about_private_folders);
     plan = plan_compile(&sandbox->access, &sandbox->host.facts, wishes, err);
     if (!plan && (wishes & PLAN_ALONE) && *sandbox->host.no_listener)
         err_wrap(err, "%s", sandbox->host.no_listener);

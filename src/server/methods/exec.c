@@ -186,12 +186,12 @@ static json_t *document_of(struct exec_run *run, const struct execution_result *
     return result->outcome == EXECUTION_FAILED
                ? json_null()
                : execution_document(result, run->workspace, strv_view(&run->warnings),
-                                    run->reports_later ? &run->later : NULL);
+                                    run->reports_later ? &run->later : NULL, NULL);
 }
 
 static json_t *answer(struct exec_run *run, const struct execution_result *result)
 {
-    json_t *json = execution_to_json(result);
+    json_t *json = execution_to_json(result, NULL);
 
     json_object_set_new(json, "exitCode", json_integer(execution_exit_code(result)));
     json_object_set_new(json, "notes", notes_of(run, result));

@@ -64,6 +64,8 @@ static json_t *response_to_json(const struct model_call_answer *response)
                      output_to_json(output), "outputBytes", (json_int_t)headtail_total(output),
                      "omittedBytes", (json_int_t)output->omitted, "omittedAt",
                      (json_int_t)output->head.len, "notes", notes_to_json(response->notes));
+    if (*response->warnings)
+        json_object_set_new(json, "warnings", json_lossy_list(response->warnings));
     if (response->denials->len)
         json_object_set_new(json, "denials", denials_to_json(response->denials));
     return json;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/strv.h"
 #include "loop/loop.h"
 #include "rpc/rpc.h"
 #include "sandbox/sandbox.h"
@@ -279,10 +280,13 @@ static void rpc_process_close(struct rpc_process *process)
 static void answer_start(struct rpc_process *process)
 {
     struct call *call = TAKE_PTR(process->start);
+    AUTO(strv_done) struct strv warnings = {0};
 
+    resource_limits_warn(job_limits(process->job, NULL), &warnings);
     if (call)
-        call_reply(call, json_pack("{s:s, s:s}", "processId", process->id, "sandboxType",
-                                   process->sandbox_type));
+        call_reply(call, json_pack("{s:s, s:s, s:o*}", "processId", process->id, "sandboxType",
+                                   process->sandbox_type, "warnings",
+                                   warnings.len ? json_lossy_list(strv_view(&warnings)) : NULL));
 }
 
 /* The text of the original, from which its clients know what is missing, and ours beside it. */
@@ -360,6 +364,7 @@ static void on_session(struct job_watch *watch, enum job_event event)
         process_audit_trace(process);
         loop_timer_start(process->wake, 0);
         break;
+    case JOB_STOPPED:
     case JOB_ROOM:
     case JOB_HELD:
     case JOB_RELEASED:
@@ -367,7 +372,6 @@ static void on_session(struct job_watch *watch, enum job_event event)
     case JOB_EXITED:
         rpc_process_exit(process);
         break;
-    case JOB_STOPPED:
     case JOB_READ_OUT:
         rpc_process_close(process);
         break;

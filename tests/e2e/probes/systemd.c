@@ -1,6 +1,7 @@
 /* systemd BUS [MEMORY PIDS]: a double of systemd's manager on the D-Bus at the address BUS, as far as Cordon
  * asks it. It makes a scope by a directory in each of the cgroup v1 directories MEMORY and PIDS, and
- * moves the processes into them; without these it says that it has made one. Removes them when their processes
+ * moves the processes into them; without these it says that it has made one; with AROUND=NAME, too, and makes one of this
+ * name, with 1 GiB and 400 processes, before it is asked. Removes them when their processes
  * have ended, at its own end, which is that of its stdin. Prints what it is asked for, a line each. */
 #include <errno.h>
 #include <stdio.h>
@@ -82,7 +83,8 @@ static int on_start(sd_bus_message *call, void *data, sd_bus_error *error)
     fflush(stdout);
     if (getenv("REFUSES"))
         return sd_bus_error_set(error, "org.freedesktop.systemd1.No", "the double refuses");
-    make(unit, pids, size / 4, memory, tasks);
+    if (!getenv("AROUND"))
+        make(unit, pids, size / 4, memory, tasks);
     if (sd_bus_reply_method_return(call, "o", "/org/freedesktop/systemd1/job/7") < 0)
         return -EIO;
     return sd_bus_emit_signal(sd_bus_message_get_bus(call), "/org/freedesktop/systemd1",
@@ -145,6 +147,8 @@ int main(int argc, char **argv)
         sd_bus_attach_event(bus, event, 0) < 0 ||
         sd_event_add_io(event, NULL, 0, 1, on_input, NULL) < 0)
         return 1;
+    if (getenv("AROUND"))
+        make(getenv("AROUND"), NULL, 0, 1 << 30, 400);
     puts("ready");
     fflush(stdout);
     sd_event_loop(event);

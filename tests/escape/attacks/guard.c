@@ -107,7 +107,8 @@ static int run_storm_exit(int argc, char **argv)
     return tell(argv[1]);
 }
 
-/* storm-exec ROUNDS MARK: execs while other threads wait; the executed program says so. */
+/* storm-exec ROUNDS MARK: execs while other threads wait; the executed program says so. Every other time
+ * not before one of them has had an answer, for without that no call may have come as far. */
 static int run_storm_exec(int argc, char **argv)
 {
     (void)argc;
@@ -120,6 +121,8 @@ static int run_storm_exec(int argc, char **argv)
         return tell(argv[1]);
     for (int t = 0; t < 3; t++)
         pthread_create(&thread, NULL, storm, NULL);
+    while (rounds % 2 && !storm_has_begun)
+        sched_yield();
     for (volatile long pause = 0; pause < 1000 * (rounds % 50); pause = pause + 1)
         ;
     snprintf(left, sizeof left, "%ld", rounds - 1);
@@ -342,20 +345,20 @@ static int run_bad_memory(int argc, char **argv)
     size_t len = strlen(argv[1]) + 1;
     long count = number(argv[2]);
     char *map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int is_changing = strcmp(argv[0], "comes-and-goes") == 0;
     pthread_t thread;
     munmap(map + 4096, 4096);
     page = map;
     memcpy(map + 4096 - len, argv[1], len);
-    if (strcmp(argv[0], "comes-and-goes") == 0)
+    if (is_changing)
         pthread_create(&thread, NULL, protect_and_free, NULL);
     if (strcmp(argv[0], "write-only") == 0)
         mprotect(map, 4096, PROT_WRITE);
     if (strcmp(argv[0], "execute-only") == 0)
         mprotect(map, 4096, PROT_EXEC);
-    /* What found the page gone was no try, and the thread needs its turn to bring it back. */
-    for (long i = 0, gone = 0; i + gone / 100 < count && !exists(argv[1]);)
-        if (mkdir(map + 4096 - len, 0755) < 0 && errno == EFAULT && ++gone)
-            sched_yield();
+    for (long i = 0; i < count && !exists(argv[1]);)
+        if (mkdir(map + 4096 - len, 0755) < 0 && errno == EFAULT && is_changing)
+            sched_yield(); /* no try: the page is gone until the thread has its turn */
         else
             i++;
     return tell(argv[1]);

@@ -197,6 +197,72 @@ def the_git_directory_of_a_submodule(stage):
     return git_is_trapped(stage, mark) or (stage.ws / ".git/modules/more").exists()
 
 
+# What takes the place of what was `$2`.
+PLANTED = ('rm -rf "$2/.git" "$2"; git init -q "$2"; git -C "$2" commit -q --allow-empty -m x; evil "$1" >> "$2/.git/config"; '
+           'id=$(git -C "$2" rev-parse HEAD); ')
+
+
+@attack()
+def a_submodule_that_is_said_to_be_a_worktree(stage):
+    """A linked worktree may go; and what is one the command says itself, by a directory for it."""
+    repository_with_submodule(stage)
+    program, mark = trap(stage)
+    try_all(stage, "mkdir -p .git/worktrees/x; echo $PWD/part/.git > .git/worktrees/x/gitdir; "
+                   "echo ../.. > .git/worktrees/x/commondir; cp .git/HEAD .git/worktrees/x/HEAD")
+    try_all(stage, PLANTED, program, "part")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def a_worktree_that_is_made_a_submodule(stage):
+    program, mark = committed(stage)
+    stage.git("worktree", "add", "-q", "side")
+    try_all(stage, "git add side; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),side; " + PLANTED, program, "side")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def a_worktree_that_is_a_submodule(stage):
+    """Since somebody has said `git add .` outside."""
+    program, mark = committed(stage)
+    stage.git("worktree", "add", "-q", "side")
+    stage.git("add", "side")
+    try_all(stage, PLANTED, program, "side")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def the_first_index_of_a_worktree(stage):
+    """It is not the command's because it is missing."""
+    program, mark = committed(stage)
+    side = stage.base / "side"
+    stage.git("worktree", "add", "-q", "--no-checkout", str(side))
+    try_all(stage, PLANTED + "git update-index --add --cacheinfo 160000,$id,sub", program, "sub", cwd=side)
+    stage.git("status", cwd=side)
+    return mark.exists()
+
+
+@attack()
+def an_index_in_the_place_of_a_split_one(stage):
+    """Which cannot be read, and so says nothing about what was a submodule."""
+    program, mark = committed(stage)
+    stage.git("update-index", "--split-index")
+    try_all(stage, PLANTED + "GIT_INDEX_FILE=new git update-index --add --cacheinfo 160000,$id,sub; mv new .git/index", program, "sub")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
+def the_objects_of_a_clone(stage):
+    """They are the same files: `git clone` of a folder makes hard links."""
+    committed(stage)
+    clone = stage.out / "clone"
+    assert stage.git("clone", "-q", str(stage.ws), str(clone), cwd=stage.out).returncode == 0
+    objects = {path: path.read_bytes() for path in clone.glob(".git/objects/??/*")}
+    try_all(stage, "for o in .git/objects/??/*; do chmod u+w $o; echo 1 > $o; truncate -s 1 $o; ln $o linked; mv $o moved; "
+                   "chmod u+w linked moved; echo 1 > linked; echo 1 > moved; rm -f linked moved; done; rm -rf .git/objects/??")
+    return [path for path, was in objects.items() if path.read_bytes() != was]
+
+
 @attack()
 def what_git_is_led_to(stage):
     """Attributes, grafts, the objects of others, a link among the branches."""

@@ -1,6 +1,7 @@
 """Limits that the person set for the command."""
 
 from catalogue import attack
+from stage import WAIT
 
 
 @attack(unheld="as root only a cgroup or a pid namespace counts processes")
@@ -17,7 +18,7 @@ def use_more_memory(stage):
 
 @attack()
 def use_more_cpu(stage):
-    return stage.attack("cpu", 2, cordon=["--max-cpu-time", "1s"]).won
+    return stage.attack("cpu", 2, cordon=["--max-cpu-time", "1s"], timeout=5 * WAIT).won
 
 
 @attack()

@@ -127,6 +127,19 @@ def make_the_missing_configuration_behind_a_link(stage):
     return (stage.ws / "settings/config.toml").exists()
 
 
+@attack()
+def write_rules_and_presets_behind_links(stage):
+    """The workspace is where people keep their settings: links lead to a folder that is missing, and to a file."""
+    settings = stage.out / "settings"
+    preset = stage.file("ws/mine.toml")
+    (settings / "presets").mkdir(parents=True)
+    (settings / "presets/mine.toml").symlink_to(preset)
+    (settings / "rules").symlink_to(stage.ws / "rules")
+    stage.env["CORDON_HOME"] = str(settings)
+    stage.shell("mkdir rules; echo 'write = [\"~/x\"]' >>mine.toml")
+    return (stage.ws / "rules").exists() or stage.is_changed(preset)
+
+
 @attack(silent=True, private_tmp=True)
 def mislead_the_clean_up(stage):
     """What Cordon removes after a run is named by its registry: no file of ours may be added to it,

@@ -172,11 +172,18 @@ O_WRONLY, O_RDWR, O_CREAT, O_TRUNC = 1, 2, 0o100, 0o1000
 
 
 def write_race(name, flags, target):
+    """The harmless path differs by one byte, so that nobody reads a mixture of both, a third name."""
     def play(stage):
         file = stage.base / target
-        if "new" not in target:
+        if "new" not in name and "new" not in target:
             stage.file(target)
-        race(stage, "race-write", flags, stage.ws / "other", file)
+        folder, _, rest = target.partition("/")
+        harmless = stage.ws / rest.replace(".", "a", 1)
+        if folder != "ws":
+            harmless = stage.base / f"{folder[:-1]}_" / rest
+            harmless.parent.symlink_to(stage.ws)
+        harmless.parent.mkdir(exist_ok=True)
+        race(stage, "race-write", flags, harmless, file)
         return file.exists() and "owned" in file.read_text()
     register(play, f"write_{name}")
 
@@ -193,7 +200,7 @@ write_race("below_home_by_a_race", O_RDWR | O_CREAT, "home/new")
 @attack(on_guard=True)
 def read_a_denied_file_by_a_race(stage):
     file = stage.file("ws/denied", "the-secret\n")
-    ran = race(stage, "race-read", stage.ws / "allow1", file, cordon=["--deny", file])
+    ran = race(stage, "race-read", stage.ws / "aenied", file, cordon=["--deny", file])
     return "the-secret" in ran.out
 
 

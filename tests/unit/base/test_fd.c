@@ -12,16 +12,22 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,6 +166,87 @@ static void strict_open_refuses_magic_links(void **state)
         assert_int_equal(fd_open_path_strict(paths[i], &err), -1);
         assert_int_equal(err.sys, ELOOP);
     }
+}
+
+struct opened {
+    int error, flags;
+    ino_t inode;
+};
+
+static struct opened open_at(int dir, const char *path, int flags)
+{
+    const struct sys_open_how how = {.flags = (uint64_t)(unsigned)flags,
+                                     .resolve = SYS_RESOLVE_NO_SYMLINKS};
+    struct opened ret = {0};
+    struct stat st;
+    AUTO_CLOSE int fd = sys_openat2(dir, path, &how);
+
+    if (fd < 0 || fstat(fd, &st))
+        ret.error = errno;
+    else
+        ret = (struct opened){.inode = st.st_ino, .flags = fcntl(fd, F_GETFL)};
+    return ret;
+}
+
+/* As in our own sandbox (sandbox/linux/seccomp.c). */
+static void lose_openat2(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = 4, .filter = code};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        _exit(99);
+}
+
+static void without_openat2_the_same_is_opened(void **state)
+{
+    static const char *const paths[] = {
+        "file",         "sub/deep", "sub//deep", "./sub/./deep",
+        "sub/",         "file/",    ".",         "/",
+        "//",           "",         "missing",   "sub/gone",
+        "file/x",       "link",     "out",       "dirlink/..",
+        "dirlink/deep", "abs",      "dangling",  "/dev/null",
+        "/dev",         "abs/",     "/dev/",
+    };
+    static const int flags[] = {O_PATH, O_RDONLY, O_RDONLY | O_DIRECTORY};
+    enum { PATHS = sizeof paths / sizeof *paths, FLAGS = 3 };
+    const struct world *world = *state;
+    struct opened expected[PATHS][FLAGS];
+    int status;
+    pid_t pid;
+
+    for (int i = 0; i < PATHS; i++)
+        for (int j = 0; j < FLAGS; j++)
+            expected[i][j] = open_at(world->dir, paths[i], flags[j]);
+    assert_int_equal(expected[0][1].error, 0);
+    pid = fork();
+    if (pid == 0) {
+        lose_openat2();
+        if (syscall(SYS_openat2, -1, "", NULL, 0) != -1 || errno != ENOSYS)
+            _exit(98);
+        for (int i = 0; i < PATHS; i++)
+            for (int j = 0; j < FLAGS; j++) {
+                struct opened now = open_at(world->dir, paths[i], flags[j]);
+
+                if (now.error == ENOTDIR && expected[i][j].error == ELOOP)
+                    now.error = ELOOP; /* of open(2) with O_DIRECTORY */
+                if (now.error != expected[i][j].error || now.inode != expected[i][j].inode ||
+                    (now.flags ^ expected[i][j].flags) & (O_PATH | O_ACCMODE)) {
+                    fprintf(stderr, "%s, %o: %s, not %s\n", paths[i], (unsigned)flags[j],
+                            strerror(now.error), strerror(expected[i][j].error));
+                    _exit(1);
+                }
+            }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 static void read_file_whole_or_not(void **state)
@@ -348,6 +435,7 @@ int main(void)
         world_test(strict_open_takes_plain_paths),
         world_test(strict_open_refuses_links_anywhere),
         world_test(strict_open_refuses_magic_links),
+        world_test(without_openat2_the_same_is_opened),
         world_test(read_file_whole_or_not),
         world_test(only_regular_files_are_opened),
         world_test(given_pipe_is_read),

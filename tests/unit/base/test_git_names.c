@@ -73,6 +73,8 @@ static const struct {
       "objects/info/http-alternates",
       "objects/info/alternates.lock",
       "objects/INFO/Alternates",
+      "objects/inf\xc2\xado/alternates",
+      "objects/info/alternate\xc5\xbf",
       "modules",
       "modules/x/config",
       "modules/x/HEAD",

@@ -392,7 +392,7 @@ static void a_denial_is_retried_with_a_grant(void **state)
                         "writing /etc/hostname");
     assert_int_equal(result->attempts_len, 2); /* and not a third, though it was denied again */
     assert_string_equal(result->attempts[1].widened, "writing /etc/hostname");
-    json = execution_to_json(result);
+    json = execution_to_json(result, NULL);
     assert_int_equal(json_array_size(json_object_get(json, "attempts")), 2);
     assert_int_equal(json_array_size(json_object_get(json, "questions")), 2);
     call_done(&call);

@@ -185,11 +185,25 @@ static void test_index(void **state)
 /* git writes each at the next `git checkout .` */
 static void test_index_of_other_paths(void **state)
 {
-    static const char *const good[] = {".gitignore",  "a/.gitmodules", ".git-x", "..a/b..",
-                                       ".git.x/part", "git~10",        "...",    NULL};
-    static const char *const bad[] = {"../a",     "a/../../b", "/a",         "a//b",   "./a",
-                                      "a/.",      "",          "a/",         ".git/x", "a/.GiT",
-                                      ".git. /x", "GIT~1/x",   ".git::$I/x", NULL};
+    static const char *const good[] = {".gitignore", "a/.gitmodules", ".git-x",
+                                       "..a/b..",    ".git.x/part",   "git~10",
+                                       "...",        ".g\xc3\xa9t",   NULL};
+    static const char *const bad[] = {"../a",
+                                      "a/../../b",
+                                      "/a",
+                                      "a//b",
+                                      "./a",
+                                      "a/.",
+                                      "",
+                                      "a/",
+                                      ".git/x",
+                                      "a/.GiT",
+                                      ".git. /x",
+                                      "GIT~1/x",
+                                      ".git::$I/x",
+                                      "a/.g\xe2\x80\x8cIt/x",
+                                      "\xc2\xad.git",
+                                      NULL};
     struct made made;
     int seen = 0;
 
@@ -247,11 +261,28 @@ static void test_hash_of_the_repository(void **state)
         {"[extensions]\n\tobjectformat = sha1\n", 20},
         {"# objectformat = sha256\n[user]\n\tname = objectformat = sha256\n", 20},
         {"[extensions]\n# objectformat = sha256\n[user]\nobjectformat = sha256\n", 20},
+        {"[extensions]\n\tobjectformat = \"sha256\"\n", 0},
+        {"[extensions] objectFormat = sha256\n", 0},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(git_config_hash_bytes(cases[i].config, strlen(cases[i].config)),
                          cases[i].hash);
+}
+
+static void test_work_tree_that_is_elsewhere(void **state)
+{
+    static const char *const here[] = {
+        "", "[core]\n\tbare = false\n# worktree\n",
+        "[branch \"worktree-x\"]\n\tmerge = refs/heads/worktree-x\n"};
+    static const char *const elsewhere[] = {"[core]\n\tWorkTree = ../x\n", "[core] worktree = x\n",
+                                            "[core]\n\tworktree = \"x\"\n",
+                                            "[extensions]\n\tworktreeConfig = true\n"};
+
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+        assert_false(git_config_has_worktree(here[i], strlen(here[i])));
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        assert_true(git_config_has_worktree(elsewhere[i], strlen(elsewhere[i])));
 }
 
 static void test_broken_index(void **state)
@@ -278,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_index_of_other_paths),
         cmocka_unit_test(test_index_that_git_reads_otherwise),
         cmocka_unit_test(test_hash_of_the_repository),
+        cmocka_unit_test(test_work_tree_that_is_elsewhere),
         cmocka_unit_test(test_broken_index),
     };
 

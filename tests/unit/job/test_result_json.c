@@ -2,12 +2,17 @@
 #include "fake_sandbox.h"
 #include "run.h"
 
+#include "base/auto.h"
 #include "base/base64.h"
+#include "base/buf.h"
 #include "job/job_run.h"
 #include "job/result_json.h"
+#include "job/result_text.h"
 
 #include <jansson.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct job_result run_script(const char *script, const struct job_run_options *given)
@@ -36,7 +41,7 @@ static json_t *json_of(const char *script, const struct job_run_options *given)
     fake = (struct fake){0};
     job_run_defaults(&defaults);
     result = run_script(script, given ? given : &defaults);
-    json = result_to_json(&result);
+    json = result_to_json(&result, NULL);
     job_result_done(&result);
     return json;
 }
@@ -265,7 +270,7 @@ static void test_layers(void **state)
     job_run_defaults(&options);
     fake = (struct fake){.is_degraded = true};
     result = run_script("true", &options);
-    json = result_to_json(&result);
+    json = result_to_json(&result, NULL);
     assert_true(json_is_true(json_object_get(json_object_get(json, "sandbox"), "degraded")));
     layers = json_object_get(json_object_get(json, "sandbox"), "layers");
     assert_int_equal(json_object_size(layers), LAYER_COUNT);
@@ -275,6 +280,49 @@ static void test_layers(void **state)
     assert_true(json_is_null(json_object_get(json_object_get(layers, "seccomp"), "why")));
     json_decref(json);
     job_result_done(&result);
+}
+
+static int take(const char *text, size_t len, void *data)
+{
+    return buf_append(data, text, len) ? 0 : -1;
+}
+
+/* The same document, whether the output is in it or is read when it is written. */
+static void test_dump(void **state)
+{
+    static const char *const scripts[] = {
+        "true",
+        "echo out; echo err >&2",
+        "printf 'a\\377\\0\\303\\251\\\\\"\\t\\360\\237\\230\\200\\303'",
+        "i=0; while [ $i -lt 9000 ]; do printf '\\303\\251\\342\\202\\254'; i=$((i + 1)); done",
+        "i=0; while [ $i -lt 9000 ]; do printf '\\303\\251\\342\\377\\254'; i=$((i + 1)); done",
+    };
+    static const size_t sizes[] = {1 << 20, 101};
+
+    for (size_t i = 0; i < 2 * sizeof scripts / sizeof *scripts; i++)
+        for (size_t flags = 0; flags <= JSON_ENSURE_ASCII; flags += JSON_ENSURE_ASCII) {
+            AUTO(result_texts_done) struct result_texts texts = {0};
+            AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+            struct job_run_options options;
+            struct job_result result;
+            json_t *whole, *apart;
+            char *wanted;
+
+            fake = (struct fake){0};
+            job_run_defaults(&options);
+            options.max_output = sizes[i % 2];
+            result = run_script(scripts[i / 2], &options);
+            whole = result_to_json(&result, NULL);
+            apart = result_to_json(&result, &texts);
+            wanted = json_dumps(whole, JSON_INDENT(2) | flags);
+            assert_int_equal(result_texts_dump(apart, &texts, flags, take, &text), 0);
+            assert_string_equal(text.data, wanted);
+            assert_string_equal(text_of(apart, "stdout"), "");
+            free(wanted);
+            json_decref(whole);
+            json_decref(apart);
+            job_result_done(&result);
+        }
 }
 
 int main(void)
@@ -290,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_denials),
         cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_dump),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

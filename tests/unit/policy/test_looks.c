@@ -133,7 +133,7 @@ static int compute(const char *scratch, struct access_map *ret, struct err *err)
     AUTO_FREE char *ws = path_join(scratch, "ws");
     AUTO_FREE char *rules = path_join(scratch, "ws/own/rules");
     AUTO_FREE char *config = path_join(scratch, "ws/conf/cordon");
-    const char *const own_paths[] = {rules, config, NULL};
+    AUTO(strv_done) struct strv own_paths = {0};
     char *const roots[] = {ws, NULL};
     AUTO(protect_choice_done) struct protect_choice protect = {0};
     const struct resolve_context context = {
@@ -150,8 +150,9 @@ static int compute(const char *scratch, struct access_map *ret, struct err *err)
     add(&profile, scratch, "ws/deep/none", ACCESS_DENY);
     add(&profile, scratch, "ws/**/.env", ACCESS_DENY);
     add(&profile, scratch, "elsewhere/*.env", ACCESS_DENY);
-    if (profile_resolve(&profile, &context, &map, err) || own_paths_protect_programs(&map, err) ||
-        own_paths_protect(&map, own_paths, err) || own_paths_trim(&map, err))
+    strv_push(&own_paths, rules);
+    strv_push(&own_paths, config);
+    if (profile_resolve(&profile, &context, &map, err) || own_paths_protect(&map, &own_paths, err))
         return -1;
     *ret = map;
     map = (struct access_map){0};

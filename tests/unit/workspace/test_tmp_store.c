@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DAY = 24 * 3600 };
+enum { DAY = 24 * 3600, STEPS = 20 };
 
 static char *cache;
 
@@ -139,16 +139,16 @@ static void what_is_old_goes(void **state)
     assert_int_equal(symlinkat(kept, store.lock, "tmp/d/link"), 0);
     assert_int_equal(fchmodat(store.lock, "tmp/d/e", 0, 0), 0);
 
-    tmp_store_empty(base, now + 11 * DAY);
+    tmp_store_empty(base, now + 11 * DAY, STEPS);
     assert_true(is_there(folder, "tmp/d/e")); /* it is in use */
     tmp_store_close(&store);
-    tmp_store_empty(base, now + 9 * DAY);
+    tmp_store_empty(base, now + 9 * DAY, STEPS);
     assert_true(is_there(folder, "tmp/d/link"));
-    tmp_store_empty(base, now + 11 * DAY);
+    tmp_store_empty(base, now + 11 * DAY, STEPS);
     assert_false(is_there(folder, "tmp"));
     assert_true(is_there(folder, "var-tmp/file"));
     assert_true(is_there(kept, "x"));
-    tmp_store_empty(base, now + 31 * DAY);
+    tmp_store_empty(base, now + 31 * DAY, STEPS);
     assert_false(is_there(folder, ""));
 }
 
@@ -158,7 +158,7 @@ static void once_a_day(void **state)
     const time_t now = time(NULL);
 
     assert_true(tmp_store_is_due(store.base, now));
-    tmp_store_empty(store.base, now);
+    tmp_store_empty(store.base, now, STEPS);
     assert_false(tmp_store_is_due(store.base, time(NULL)));
     assert_true(tmp_store_is_due(store.base, now + 2 * DAY));
     assert_false(tmp_store_is_due(NULL, now));
@@ -173,15 +173,71 @@ static void much_is_done_in_parts(void **state)
     const time_t then = time(NULL) + 40 * DAY;
     int parts = 0;
 
-    for (int i = 0; i < 4500; i++) {
+    for (int i = 0; i < 45; i++) {
         AUTO_FREE char *name = alloc_strf("tmp/%d", i);
 
         make_file(&store, name);
     }
     tmp_store_close(&store);
     for (; parts < 4 && is_there(folder, ""); parts++)
-        tmp_store_empty(base, then);
+        tmp_store_empty(base, then, STEPS);
     assert_int_equal(parts, 3);
+}
+
+/* What is new in one workspace takes all of the steps, but not every time. */
+static void what_is_new_elsewhere_is_not_in_the_way(void **state)
+{
+    struct tmp_store full = opened("/full");
+    struct tmp_store store = opened("/w");
+    AUTO_FREE char *folder = alloc_str(store.folder);
+    AUTO_FREE char *base = alloc_str(store.base);
+    AUTO_FREE char *stamp = path_join(base, "emptied");
+    const struct timespec later = {.tv_sec = time(NULL) + 40 * DAY};
+    const struct timespec before = {.tv_sec = time(NULL) - 2 * DAY};
+
+    for (int i = 0; i < 25; i++) {
+        AUTO_FREE char *name = alloc_strf("tmp/%d", i);
+
+        make_file(&full, name);
+        assert_int_equal(
+            utimensat(full.lock, name, (struct timespec[]){later, later}, AT_SYMLINK_NOFOLLOW), 0);
+    }
+    tmp_store_close(&full);
+    tmp_store_close(&store);
+    tmp_store_empty(base, later.tv_sec, STEPS);
+    tmp_store_empty(base, later.tv_sec + 1, STEPS);
+    assert_false(is_there(folder, ""));
+    utimensat(AT_FDCWD, stamp, (struct timespec[]){before, before}, 0);
+    assert_true(tmp_store_is_due(base, time(NULL)));
+    tmp_store_empty(base, later.tv_sec, STEPS);
+    assert_false(tmp_store_is_due(base, time(NULL))); /* nothing went: not again today */
+}
+
+/* By modes that a command has set: of what is old, but not of what is new. */
+static void modes_keep_nothing(void **state)
+{
+    struct tmp_store store = opened("/w");
+    AUTO_FREE char *folder = alloc_str(store.folder);
+    AUTO_FREE char *base = alloc_str(store.base);
+    const time_t now = time(NULL);
+    struct stat st;
+
+    assert_true(tmp_store_make_dir(&store, "/tmp/d"));
+    assert_true(tmp_store_make_dir(&store, "/tmp/hidden"));
+    make_file(&store, "tmp/d/file");
+    assert_int_equal(fchmodat(store.lock, "tmp/d", 0500, 0), 0);
+    assert_int_equal(fchmodat(store.lock, "tmp/hidden", 0, 0), 0);
+    assert_int_equal(fchmodat(store.lock, "tmp", 0, 0), 0);
+    tmp_store_close(&store);
+    store = opened("/w");
+    assert_int_equal(fstatat(store.lock, "tmp", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 01777);
+    tmp_store_empty(base, now, STEPS);
+    assert_int_equal(fstatat(store.lock, "tmp/hidden", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0);
+    tmp_store_close(&store);
+    tmp_store_empty(base, now + 40 * DAY, STEPS);
+    assert_false(is_there(folder, ""));
 }
 
 #define IN_CACHE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -192,7 +248,8 @@ int main(void)
         IN_CACHE(one_for_each_workspace), IN_CACHE(without_a_root_only_the_base),
         IN_CACHE(no_link_is_followed),    IN_CACHE(directories_for_tmpdir),
         IN_CACHE(what_is_old_goes),       IN_CACHE(once_a_day),
-        IN_CACHE(much_is_done_in_parts),
+        IN_CACHE(much_is_done_in_parts),  IN_CACHE(what_is_new_elsewhere_is_not_in_the_way),
+        IN_CACHE(modes_keep_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
