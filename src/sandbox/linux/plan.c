@@ -515,7 +515,8 @@ static void compile_landlock(struct compiler *compiler)
 
 static bool asks_sockets(const struct access_map *map, uint32_t namespaces)
 {
-    return !network_is_hosts(map->network) && (namespaces & CLONE_NEWNET);
+    return map->network == NETWORK_ENABLED ||
+           (!network_is_hosts(map->network) && (namespaces & CLONE_NEWNET));
 }
 
 bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes)
@@ -588,6 +589,8 @@ static void compile_guard(struct compiler *compiler, struct seccomp_spec *spec)
         plan->guard_flags |= GUARD_MAP_SOCKETS;
     if (compiler->map->network == NETWORK_PROXIED)
         plan->guard_flags |= GUARD_MAP_PROXIED;
+    if (network_is_hosts(compiler->map->network))
+        plan->guard_flags |= GUARD_MAP_SHARED;
     if (compiler->wishes & PLAN_NESTED_NAMESPACES)
         plan->guard_flags |= GUARD_MAP_NESTED;
     if (compiler->host->namespaces & CLONE_NEWNS)
@@ -612,7 +615,8 @@ static void compile_seccomp(struct compiler *compiler)
     };
 
     if (network_is_hosts(compiler->map->network))
-        spec.sockets = SECCOMP_SOCKETS_UNIX;
+        spec.sockets =
+            compiler->map->network == NETWORK_HOST ? SECCOMP_SOCKETS_UNIX : SECCOMP_SOCKETS_SHARED;
     else if (!(host->namespaces & CLONE_NEWNET))
         spec.sockets = SECCOMP_SOCKETS_NONE;
     compile_guard(compiler, &spec);
