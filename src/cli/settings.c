@@ -218,9 +218,8 @@ const struct option policy_permission_options[] = {
     {.name = "socket",
      .value = "PATH",
      INTO_LIST(struct policy_options, sockets),
-     .help = "A Unix socket of this machine that may be connected to while the network is "
-             "restricted: just this one. Those that the command makes itself, and those in its "
-             "writable directories, may be without it."},
+     .help = "A Unix socket of this machine that may be connected to: just this one. Those that "
+             "the command makes itself, and those in its writable directories, may be without it."},
     {.name = "gpu",
      .set = add_gpu,
      .help = "Opens the graphics cards' nodes for computing that are there, and says which: "

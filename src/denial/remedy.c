@@ -314,10 +314,13 @@ static void decide_network(struct denial *denial, const struct access_map *acces
                              "allow the whole network with --network enabled."),
         [NETWORK_ENABLED] =
             "The sandbox does not deny the network: look at the network of the host.",
+        [NETWORK_HOST] = "The sandbox does not deny the network: look at the network of the host.",
     };
-    bool is_by_path = denial->flags & DENIAL_SOCKET && denial->path && *denial->path == '/';
+    bool is_socket = denial->flags & DENIAL_SOCKET && denial->path;
+    bool is_by_path = is_socket && *denial->path == '/';
+    bool is_abstract = is_socket && *denial->path == '@';
 
-    if (access->network == NETWORK_ENABLED && !is_by_path) {
+    if (network_is_hosts(access->network) && !is_by_path && !is_abstract) {
         denial->source = DENIAL_BY_HOST;
         denial->remedy = alloc_str(remedies[access->network]);
         return;
@@ -325,7 +328,9 @@ static void decide_network(struct denial *denial, const struct access_map *acces
     denial->source = DENIAL_BY_SANDBOX;
     denial->origin = alloc_strf("network %s", network_access_name(access->network));
     denial->remedy = is_by_path ? alloc_strf("Allow it with --socket %s.", denial->path)
-                                : alloc_str(remedies[access->network]);
+                     : is_abstract && network_is_hosts(access->network)
+                         ? alloc_str("Allow it with --network host.")
+                         : alloc_str(remedies[access->network]);
 }
 
 /* The name of a socket is a file. */

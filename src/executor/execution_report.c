@@ -56,9 +56,9 @@ void execution_warn_of_attempt(const struct workspace *workspace, enum run_where
                    workspace->profile_from);
     else if (workspace->mode == SANDBOX_DISABLED)
         strv_push(warnings, "no sandbox: --sandbox disabled");
-    else if (workspace->topics & TIMELINE_NETWORK && network_is_hosts(workspace->profile.network))
-        strv_push(warnings, "the trace has no connects: they are only seen while the network is "
-                            "restricted");
+    else if (workspace->topics & TIMELINE_NETWORK && workspace->profile.network == NETWORK_HOST)
+        strv_push(warnings, "the trace has no connects: they are not seen with the "
+                            "network of the host");
 }
 
 /* --- after --- */

@@ -192,6 +192,22 @@ void facts_tell_done(const struct request *request, const struct fact *fact)
         command->facts.lost++;
 }
 
+void facts_tell_caller(const struct request *request, const uint8_t address[16], uint16_t port)
+{
+    struct guard_fact caller;
+
+    if (!has_room(request->command))
+        return;
+    fact_begin(&caller, GUARD_FACT_CALLER);
+    caller.entry = GUARD_NO_ENTRY;
+    caller.call = (uint32_t)request->call->nr;
+    caller.pid = request->thread;
+    caller.number = port;
+    memcpy(caller.address, address, sizeof caller.address);
+    facts_name(&caller);
+    facts_send(request->command, &caller, packet_len(0));
+}
+
 void facts_end(struct command *command)
 {
     struct facts *facts = &command->facts;

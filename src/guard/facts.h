@@ -28,6 +28,10 @@ void facts_tell_withdrawn(struct command *command, uint64_t id);
 /* Tells what is done: done already, or as good as, since nothing seems to be in the way of it. Each
  * time, while the host reads; what it has no room for is counted. */
 void facts_tell_done(const struct request *request, const struct fact *fact);
+
+/* Who connects, to where or from which own port (guard_format.h). */
+void facts_tell_caller(const struct request *request, const uint8_t address[16], uint16_t port);
+
 /* A packet of this kind, now, with nothing in it but its strings as they were. */
 void fact_begin(struct guard_fact *ret, enum guard_fact_kind kind);
 

@@ -83,7 +83,7 @@ struct fact_count {
     char *path;      /* of the directory; "": all others */
 };
 
-enum { FACT_COUNTS_MAX = 32, CHILDREN_MAX = 32 };
+enum { FACT_COUNTS_MAX = 32, CHILDREN_MAX = 256 };
 
 struct facts {
     uint32_t told;

@@ -129,8 +129,8 @@ enum guard_map_flag {
     GUARD_MAP_JUDGE = 128,      /* and ask before it is */
     GUARD_MAP_OWN_MOUNTS = 32,  /* in a mount namespace, where each topmost root is a mount */
     GUARD_MAP_ALONE = 256,      /* nothing is mounted: what is written in a root is done here */
-    GUARD_MAP_PROXIED =
-        512, /* the network leads to the proxy: tell who connects, and that UDP does not get there */
+    GUARD_MAP_PROXIED = 512,    /* the network leads to the proxy: tell who connects */
+    GUARD_MAP_SHARED = 1024,    /* the network is the host's, and so are its abstract sockets */
 };
 
 struct guard_map {
@@ -168,7 +168,8 @@ enum guard_fact_kind {
     GUARD_FACT_SIGNAL,  /* what runs outside for `id` is to get the signal `number` */
     GUARD_FACT_LOST,    /* `count` of what was done was not told: the host did not read in time */
     GUARD_FACT_CALLER, /* GUARD_MAP_PROXIED: a connection is about to be made to `address` and the port `number`; or,
-                           with an `address` of zero, one by UDP was made from the own port `number` */
+                           with an `address` of zero, one was made from the own port `number` (by UDP, or on
+                           loopback, where no port is used twice) */
 };
 
 enum guard_fact_flag {
@@ -208,5 +209,8 @@ struct guard_fact {
     char program[GUARD_COMM];
     char strings[GUARD_TEXT];
 };
+
+/* Where clients connect to that know of the proxy: PROXY_PORT. */
+enum { GUARD_PROXY_PORT = 1008 };
 
 enum { GUARD_FACTS_MAX = 64 }; /* told one by one; what comes after is counted by directory */

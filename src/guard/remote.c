@@ -87,6 +87,22 @@ long remote_status(pid_t thread, const char *key, int base)
     return read_status(thread, text) ? find_number(text, key, base) : -1;
 }
 
+static uint64_t find_signals(const char *text, const char *key)
+{
+    const char *found = strstr(text, key);
+
+    return found ? strtoull(found + strlen(key), NULL, 16) : 0;
+}
+
+bool remote_has_signal(pid_t thread)
+{
+    char text[STATUS_MAX];
+
+    return read_status(thread, text) &&
+           ((find_signals(text, "\nSigPnd:") | find_signals(text, "\nShdPnd:")) &
+            ~find_signals(text, "\nSigBlk:") & find_signals(text, "\nSigCgt:")) != 0;
+}
+
 bool remote_process(pid_t thread, pid_t *ret_process, pid_t *ret_parent)
 {
     char text[STATUS_MAX];

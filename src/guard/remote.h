@@ -24,6 +24,9 @@ void remote_name(pid_t thread, char ret[GUARD_COMM]);
 /* A number that /proc/THREAD/status has behind `key` ("Tgid:"), of this base; -1. */
 long remote_status(pid_t thread, const char *key, int base);
 
+/* A signal waits for the thread that it has a handler for. */
+bool remote_has_signal(pid_t thread);
+
 /* A descriptor that becomes readable when the thread has ended (before Linux 6.9 its process), or a
  * negative errno. */
 int remote_pidfd(pid_t thread);

@@ -12,6 +12,8 @@
  *
  * The server sees the guard's process as its peer (SO_PEERCRED), which is of the same user.
  *
+ * In the host's own network no abstract name is connected to: whose it is cannot be told and kept.
+ *
  * The guard must not wait, for anybody. So the socket is made non-blocking for a moment, and as
  * another thread may undo that, or make closing it wait (SO_LINGER), a timer interrupts whatever
  * waits. What has to wait goes on in a child. */
@@ -94,6 +96,30 @@ static in_port_t port_of(const struct address *address)
     return address->any.sa_family == AF_INET6 ? address->ip6.sin6_port : address->ip4.sin_port;
 }
 
+/* IPv4 as IPv6 spells it. */
+static void ip_of(const struct address *address, uint8_t ret[16])
+{
+    memset(ret, 0, 16);
+    if (address->any.sa_family == AF_INET6) {
+        memcpy(ret, &address->ip6.sin6_addr, 16);
+    } else {
+        ret[10] = ret[11] = 0xff;
+        memcpy(ret + 12, &address->ip4.sin_addr, 4);
+    }
+}
+
+static bool is_abstract(const struct address *address)
+{
+    const size_t start = offsetof(struct sockaddr_un, sun_path);
+
+    return address->any.sa_family == AF_UNIX && address->len > start && !address->bytes[start];
+}
+
+static bool has_flag(const struct request *request, uint32_t flag)
+{
+    return request->command->map.header->flags & flag;
+}
+
 bool address_format_remote(const struct address *address, char *ret, size_t size)
 {
     return address_format(address, ret, size) && port_of(address) &&
@@ -160,7 +186,8 @@ static uint64_t timeout_of(int copy)
     return (uint64_t)timeout.tv_sec * 1000000000u + (uint64_t)timeout.tv_usec * 1000;
 }
 
-/* In a child. A timeout of the socket's own counts from the beginning, not from the interruption. */
+/* In a child. A timeout of the socket's own counts from the beginning, not from the interruption. While a call waits
+ * here no handler of the caller's runs, so that is looked for. */
 static void connect_patiently(const struct request *request, int copy,
                               const struct address *address)
 {
@@ -175,6 +202,8 @@ static void connect_patiently(const struct request *request, int copy,
             break;
         if (!request_is_valid(request))
             return;
+        if (remote_has_signal(request->thread))
+            break;
         if (timeout && now_ns() - start >= timeout) {
             response.error = address->any.sa_family == AF_UNIX ? -EAGAIN : -EINPROGRESS;
             break;
@@ -294,6 +323,23 @@ static bool is_left_behind(const struct address *pinned)
     return probe >= 0 && connect(probe, &pinned->any, pinned->len) && errno == ECONNREFUSED;
 }
 
+/* Where the C library asks first who a name or user is, each time, and without a word does by itself what nobody answers. */
+static bool is_name_service(const char *path)
+{
+    static const char *const paths[] = {"/run/nscd/socket",
+                                        "/run/systemd/resolve/io.systemd.Resolve",
+                                        "/run/systemd/userdb/io.systemd.DynamicUser",
+                                        "/run/systemd/userdb/io.systemd.Machine",
+                                        "/run/systemd/userdb/io.systemd.Multiplexer",
+                                        "/run/avahi-daemon/socket",
+                                        NULL};
+    size_t at = 0;
+
+    while (paths[at] && strcmp(paths[at], path) != 0)
+        at++;
+    return paths[at];
+}
+
 static struct answer refuse(const struct request *request, struct object *socket)
 {
     const struct fact fact = {.operation = GUARD_OP_CONNECT,
@@ -303,6 +349,8 @@ static struct answer refuse(const struct request *request, struct object *socket
                               .is_socket = true};
     const struct answer answer = answer_error(EACCES);
 
+    if (is_name_service(socket->path))
+        return answer_error(ECONNREFUSED);
     if (faccessat(AT_FDCWD, socket->path, W_OK, AT_EACCESS) == 0 &&
         hold_call(request, &fact, (struct object *const[2]){socket, NULL}, answer))
         return (struct answer){.kind = ANSWER_HELD};
@@ -367,30 +415,108 @@ static void tell_unreachable(const struct request *request, const struct address
                                            .error = error});
 }
 
-/* Many hosts have their resolver on an address of their own, which is another host's in here. To
- * connect a UDP socket to it works all the same. None can be in here: that takes a capability. */
-static bool is_lost_resolver(int copy, int domain, const struct address *address)
+static int type_of(int copy)
 {
     int type = 0;
     socklen_t len = sizeof type;
 
+    return getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &len) ? 0 : type;
+}
+
+/* Many hosts have their resolver on an address of their own, which is another host's in here. To
+ * connect a UDP socket to it works all the same. None can be in here: that takes a capability. */
+static bool is_lost_resolver(int copy, int domain, const struct address *address)
+{
     return (domain == AF_INET || domain == AF_INET6) && is_own(address) &&
-           getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_DGRAM;
+           type_of(copy) == SOCK_DGRAM;
+}
+
+static struct answer refuse_abstract(const struct request *request, const struct address *address)
+{
+    const size_t start = offsetof(struct sockaddr_un, sun_path) + 1;
+    char text[sizeof address->bytes];
+
+    snprintf(text, sizeof text, "@%.*s", (int)(address->len - start), address->bytes + start);
+    facts_tell(request, &(struct fact){.operation = GUARD_OP_CONNECT,
+                                       .path = text,
+                                       .entry = GUARD_NO_ENTRY,
+                                       .error = EACCES,
+                                       .is_socket = true});
+    return answer_error(EACCES);
+}
+
+/* --- where the network leads to the proxy --- */
+
+static uint16_t port_of_copy(int copy)
+{
+    struct address own = {.len = sizeof own.bytes - 1};
+
+    return getsockname(copy, &own.any, &own.len) ? 0 : ntohs(port_of(&own));
+}
+
+/* Nobody is there for UDP but the resolver. (Port 0 is for who wants to know which address it would have.) */
+static bool is_refused_udp(int copy, const struct address *address)
+{
+    return type_of(copy) == SOCK_DGRAM && !is_own(address) && port_of(address) &&
+           port_of(address) != htons(DNS_PORT);
+}
+
+static struct answer refuse_udp(const struct request *request, const struct address *address)
+{
+    char text[INET6_ADDRSTRLEN + 16];
+
+    if (address_format(address, text, sizeof text))
+        facts_tell(request, &(struct fact){.operation = GUARD_OP_CONNECT,
+                                           .path = text,
+                                           .entry = GUARD_NO_ENTRY,
+                                           .error = ECONNREFUSED});
+    return answer_error(ECONNREFUSED);
+}
+
+/* What is told of it is the proxy's to tell, who knows the name; we say who it was. That comes before the connection, by
+ * its address; or, where addresses are shared by all, after it, by the port of its own. */
+static struct answer connect_proxied(const struct request *request, int copy,
+                                     const struct address *address)
+{
+    const in_port_t port = port_of(address);
+    uint8_t ip[16] = {0};
+    struct answer answer;
+
+    if (is_refused_udp(copy, address))
+        return refuse_udp(request, address);
+    if (type_of(copy) != SOCK_DGRAM && !is_own(address)) {
+        ip_of(address, ip);
+        facts_tell_caller(request, ip, ntohs(port));
+        return connect_copy(request, copy, address, -1);
+    }
+    answer = connect_copy(request, copy, address, -1);
+    if (port != htons(DNS_PORT) && port != htons(GUARD_PROXY_PORT))
+        return told(request, address, NULL, answer);
+    facts_tell_caller(request, ip, port_of_copy(copy));
+    return answer;
 }
 
 static struct answer connect_call(const struct request *request, int copy, int domain,
                                   const struct address *address)
 {
     const struct k_sockaddr_nl *netlink = (const void *)address->bytes;
+    char text[INET6_ADDRSTRLEN + 16];
     struct answer answer;
 
     if (domain == AF_UNIX && address_path(address))
         return connect_path(request, copy, address);
+    if (domain == AF_UNIX && is_abstract(address) && has_flag(request, GUARD_MAP_SHARED))
+        return refuse_abstract(request, address);
     /* Needs a capability that we, the owner of the command's user namespace, seem to have. */
     if (domain == AF_NETLINK && address->len >= sizeof *netlink &&
         (netlink->port || netlink->groups))
         return answer_error(EPERM);
+    if ((domain == AF_INET || domain == AF_INET6) && has_flag(request, GUARD_MAP_PROXIED) &&
+        address_format(address, text, sizeof text))
+        return connect_proxied(request, copy, address);
     answer = connect_copy(request, copy, address, -1);
+    if (has_flag(request, GUARD_MAP_SHARED))
+        return told(request, address, NULL, answer);
     if (answer.kind == ANSWER_ERROR)
         tell_unreachable(request, address, answer.number);
     else if (answer.kind == ANSWER_VALUE && is_lost_resolver(copy, domain, address))

@@ -64,7 +64,49 @@ def test_a_socket_of_the_host_has_to_be_named(place, greeter):
     path = greeter()
     assert connect(place, path) == "13 Permission denied"
     assert connect(place, path, "--socket", path) == "hello"
-    assert connect(place, path, "--network", "enabled") == "hello"
+    assert connect(place, path, "--network", "enabled") == "13 Permission denied"
+    assert connect(place, path, "--network", "enabled", "--socket", path) == "hello"
+    assert connect(place, path, "--network", "host") == "hello"
+
+
+def test_own_ones_with_the_network_enabled(place):
+    """Only the host's are closed then; and of abstract ones, which are the host's too, all are."""
+    script = """if True:
+        import socket
+        for name in "own.sock", "\\0cordon-e2e":
+            server, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+            server.bind(name)
+            server.listen()
+            try:
+                client.connect(name)
+                print("connected")
+            except OSError as error:
+                print(error.errno)"""
+    result = place.json("run", "--json", "--network", "enabled", "--", PYTHON, "-c", script)
+    assert result["stdout"].split() == ["connected", "13"]
+    assert [denial["path"] for denial in result["denials"]] == ["@cordon-e2e"]
+
+
+def test_a_connect_that_waits_is_interrupted(place):
+    """The guard connects in the program's place: a handler of the program's runs all the same."""
+    script = """if True:
+        import signal, socket
+        def late(*_):
+            raise TimeoutError
+        server = socket.socket()
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        full = [socket.socket() for _ in range(8)]
+        for one in full:
+            one.setblocking(False)
+            one.connect_ex(server.getsockname())
+        signal.signal(signal.SIGALRM, late)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            socket.socket().connect(server.getsockname())
+        except TimeoutError:
+            print("interrupted")"""
+    assert passes(place.run("--", PYTHON, "-c", script)).strip() == "interrupted"
 
 
 def test_one_in_tmp_is_the_hosts_too(place, greeter):

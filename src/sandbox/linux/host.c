@@ -394,10 +394,11 @@ void host_report(const struct host *host, const struct plan *plan, const struct 
 {
     report_namespaces(host, map, wishes, ret);
     report_landlock(host, map, wishes, &ret[LAYER_LANDLOCK]);
-    report(&ret[LAYER_SECCOMP], plan->filters_len ? LAYER_ENFORCED : LAYER_ABSENT,
-           network_is_hosts(map->network)
-               ? "with the network enabled, Unix sockets of the host can be reached by their path"
-               : "");
+    report(
+        &ret[LAYER_SECCOMP], plan->filters_len ? LAYER_ENFORCED : LAYER_ABSENT,
+        map->network == NETWORK_HOST
+            ? "with the network of the host, Unix sockets of the host can be reached by their path"
+            : "");
     report(&ret[LAYER_NO_NEW_PRIVS], LAYER_ENFORCED, "");
     report(&ret[LAYER_CAPABILITIES], LAYER_ENFORCED, "");
     report_guard(host, plan, map, wishes, &ret[LAYER_GUARD]);

@@ -4,8 +4,9 @@
  * a packet that is not one of their own (guard/guard_format.h, proxy/proxy_format.h).
  *
  * The proxy knows of a connection where it was to lead, the guard which program makes it: it says so before the
- * connection is there, so that the last word on that address is the program of what the proxy tells next. (A look-up by
- * UDP has no such address: there it is the port that the guard has seen bound, before anything was sent.) */
+ * connection is there, so that the last word on that address is the program of what the proxy tells next. What comes by
+ * UDP, or from who knows of the proxy, has no such address: there it is the command's own port, told by the guard
+ * before anything can be sent. */
 #include "sandbox/linux/launch_fact.h"
 
 #include "base/alloc.h"
@@ -25,8 +26,8 @@ enum { CALLERS_MAX = 64, DNS_PORT = 53 };
 
 /* Who connected to where, as the guard saw it. */
 struct caller {
-    uint8_t address[16]; /* zero: by UDP */
-    uint16_t port;       /* of the address; by UDP the command's own */
+    uint8_t address[16]; /* zero: by UDP, or on loopback */
+    uint16_t port;       /* of the address; without one the command's own */
     pid_t pid;
     char program[GUARD_COMM];
 };
@@ -40,6 +41,8 @@ struct proxied {
     struct launch_connect connect;
     char path[PROXY_HOST_MAX + 8];
 };
+
+_Static_assert((int)GUARD_PROXY_PORT == (int)PROXY_PORT, "who connects there is told");
 
 _Static_assert((int)FACT_WRITE == (int)GUARD_OP_WRITE && (int)FACT_CREATE == (int)GUARD_OP_CREATE &&
                    (int)FACT_EXECUTE == (int)GUARD_OP_EXECUTE &&
@@ -132,16 +135,19 @@ static void remember_caller(struct launch *launch, const struct guard_fact *fact
 static const struct caller *find_caller(const struct proxied *proxied,
                                         const struct proxy_fact *fact)
 {
-    static const uint8_t none[16];
-    const bool is_by_udp = memcmp(fact->meant, none, sizeof none) == 0;
-    const uint16_t port = is_by_udp ? fact->local_port : fact->port ? fact->port : DNS_PORT;
+    static const uint8_t none[16], own[16] = {[15] = 1}, own4[13] = {[10] = 0xff, 0xff, 127};
+    const bool is_by_port = memcmp(fact->meant, none, sizeof none) == 0 ||
+                            memcmp(fact->meant, own, sizeof own) == 0 ||
+                            memcmp(fact->meant, own4, sizeof own4) == 0;
+    const uint8_t *address = is_by_port ? none : fact->meant;
+    const uint16_t port = is_by_port ? fact->local_port : fact->port ? fact->port : DNS_PORT;
 
     for (unsigned i = 1; i <= CALLERS_MAX; i++) {
         const struct caller *caller =
             &proxied->callers[(proxied->next + CALLERS_MAX - i) % CALLERS_MAX];
 
         if (caller->pid && caller->port == port &&
-            memcmp(caller->address, fact->meant, sizeof none) == 0)
+            memcmp(caller->address, address, sizeof none) == 0)
             return caller;
     }
     return NULL;

@@ -525,6 +525,8 @@ static uint32_t guard_flags(const struct compiler *compiler, const struct seccom
            (compiler->wishes & PLAN_NESTED_NAMESPACES ? GUARD_MAP_NESTED : 0u) |
            (compiler->host->namespaces & CLONE_NEWNS ? GUARD_MAP_OWN_MOUNTS : 0u) |
            (spec->asks_facts ? GUARD_MAP_FACTS : 0u) |
+           (compiler->map->network == NETWORK_PROXIED ? GUARD_MAP_PROXIED : 0u) |
+           (network_is_hosts(compiler->map->network) ? GUARD_MAP_SHARED : 0u) |
            (spec->asks_sockets ? GUARD_MAP_SOCKETS : 0u) | (spec->performs ? GUARD_MAP_ALONE : 0u) |
            (spec->asks_names && !has_landlock ? GUARD_MAP_NO_LANDLOCK : 0u);
 }
@@ -544,7 +546,8 @@ static void compile_seccomp(struct compiler *compiler)
     };
 
     if (network_is_hosts(compiler->map->network))
-        spec.sockets = SECCOMP_SOCKETS_UNIX;
+        spec.sockets =
+            compiler->map->network == NETWORK_HOST ? SECCOMP_SOCKETS_UNIX : SECCOMP_SOCKETS_SHARED;
     else if (!(host->namespaces & CLONE_NEWNET))
         spec.sockets = SECCOMP_SOCKETS_NONE;
     plan_ask_guard(compiler->map, host, compiler->wishes, &spec);

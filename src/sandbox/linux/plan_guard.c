@@ -12,7 +12,8 @@
 
 static bool asks_sockets(const struct access_map *map, uint32_t namespaces)
 {
-    return !network_is_hosts(map->network) && (namespaces & CLONE_NEWNET);
+    return map->network == NETWORK_ENABLED ||
+           (!network_is_hosts(map->network) && (namespaces & CLONE_NEWNET));
 }
 
 bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes)

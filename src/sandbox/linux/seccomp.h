@@ -19,7 +19,8 @@ enum seccomp_arch seccomp_native(void);
 enum seccomp_sockets {
     SECCOMP_SOCKETS_NONE,     /* no network namespace to hold them: only socketpair(2) */
     SECCOMP_SOCKETS_INTERNET, /* in a network of its own: IPv4, IPv6, netlink of routes and sockets */
-    SECCOMP_SOCKETS_UNIX,     /* in the host's: IPv4, IPv6, netlink of routes, Unix sockets */
+    SECCOMP_SOCKETS_SHARED,   /* in the host's: IPv4, IPv6, netlink of routes */
+    SECCOMP_SOCKETS_UNIX,     /* and Unix sockets */
 };
 
 struct seccomp_spec {

@@ -202,6 +202,20 @@ def abstract_socket_with_the_network_enabled(stage):
 
 
 @attack()
+def unix_socket_with_the_network_enabled(stage):
+    service = stage.unix_service()
+    stage.attack("unix", service.path, cordon=["--network", "enabled"])
+    return service.was_reached()
+
+
+@attack()
+def unix_datagram_with_the_network_enabled(stage):
+    service = stage.unix_service(socket.SOCK_DGRAM)
+    stage.attack("unix-dgram", service.path, cordon=["--network", "enabled"])
+    return service.was_reached()
+
+
+@attack()
 def inherited_connection(stage):
     ours, theirs = socket.socketpair()
     stage.cleanup.callback(ours.close)

@@ -52,6 +52,8 @@ static enum network_access case_network(const char *word)
 {
     if (str_eq(word, "enabled"))
         return NETWORK_ENABLED;
+    if (str_eq(word, "host"))
+        return NETWORK_HOST;
     return str_eq(word, "proxied") ? NETWORK_PROXIED : NETWORK_RESTRICTED;
 }
 

@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-enum { SPECS = 96 * 32 };
+enum { SPECS = 128 * 32 };
 
 #define HIGH 0xdeadbeef00000000ull /* what a 64-bit register may hold above a 32-bit argument */
 
@@ -26,20 +26,21 @@ static struct seccomp_spec spec_make(enum seccomp_arch arch, unsigned variant)
 {
     return (struct seccomp_spec){
         .arch = arch,
-        .sockets = (enum seccomp_sockets)(variant / 16 % 3),
-        .is_root = variant / 48 % 2,
+        .sockets = (enum seccomp_sockets)(variant / 16 % 4),
+        .is_root = variant / 64 % 2,
         .has_pid_namespace = variant & 1,
         .has_mount_namespace = variant & 2,
         .has_ipc_namespace = variant & 4,
         .allow_nested_namespaces = variant & 8,
-        .asks_names = variant / 96 & 1,
-        .asks_facts = variant / 96 & 2,
-        .asks_signals = (variant / 96 & 2) && !(variant & 1),
-        .asks_reads = (variant / 96 & 18) == 18,
-        .asks_descriptors = (variant / 96 & 10) == 10,
-        .performs = (variant / 96 & 11) == 11 && !(variant & 2),
-        .asks_exec = variant / 96 & 8,
-        .asks_sockets = (variant / 96 & 4) && variant / 16 % 3 == SECCOMP_SOCKETS_INTERNET,
+        .asks_names = variant / 128 & 1,
+        .asks_facts = variant / 128 & 2,
+        .asks_signals = (variant / 128 & 2) && !(variant & 1),
+        .asks_reads = (variant / 128 & 18) == 18,
+        .asks_descriptors = (variant / 128 & 10) == 10,
+        .performs = (variant / 128 & 11) == 11 && !(variant & 2),
+        .asks_exec = variant / 128 & 8,
+        .asks_sockets = (variant / 128 & 4) && (variant / 16 % 4 == SECCOMP_SOCKETS_INTERNET ||
+                                                variant / 16 % 4 == SECCOMP_SOCKETS_SHARED),
     };
 }
 
@@ -64,7 +65,7 @@ static void each_filter(void (*check)(const struct filter *))
              variant++) {
             struct filter filter;
 
-            if (variant >= 96 && variant % 23) /* some of each kind */
+            if (variant >= 128 && variant % 37) /* some of each kind */
                 continue;
             filter_init(&filter, (enum seccomp_arch)arch, variant);
             check(&filter);
