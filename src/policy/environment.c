@@ -191,12 +191,61 @@ static int candidate_compare(const void *left, const void *right)
     return a->rank > b->rank ? -1 : 1;
 }
 
+/* In the command's own network: PROXY_PORT of proxy/proxy_format.h, which sandbox/linux/proxy_link.c holds it against. */
+#define PROXY_AT "127.0.0.1:1008"
+#define NO_PROXY_FOR "localhost,127.0.0.1,::1"
+
 /* Without a network nothing gets better by being tried again: npm would wait for a minute before it says
  * so. What runs on the command's own localhost is reached all the same, so nothing is switched off. */
 static const char *const hurry[] = {
     "BUNDLE_RETRY=0",    "CARGO_NET_RETRY=0",          "PIP_RETRIES=0",
     "UV_HTTP_RETRIES=0", "npm_config_fetch_retries=0",
 };
+
+/* Programs work without knowing of the proxy; those that were told of another one would insist on it, which is out of
+ * reach, and whose name may hold a password. What there is of localhost is the command's own. */
+static void rename_proxies(struct candidates *list)
+{
+    static const char *const patterns[] = {"*_PROXY"};
+    bool is_renamed = false;
+
+    for (size_t i = 0; i < list->len; i++) {
+        struct candidate *candidate = &list->items[i];
+
+        if (candidate->reason != ENVIRONMENT_INHERITED || !strchr(candidate->value, ':') ||
+            !find_pattern(patterns, LENGTH(patterns), candidate->name) ||
+            str_match_nocase("NO_PROXY", candidate->name))
+            continue;
+        candidate->value = str_starts(candidate->value, "socks")     ? "socks5h://" PROXY_AT
+                           : strstr(candidate->value, "://") != NULL ? "http://" PROXY_AT
+                                                                     : PROXY_AT;
+        candidate->reason = ENVIRONMENT_ADDED;
+        is_renamed = true;
+    }
+    if (!is_renamed)
+        return;
+    candidates_add_pair(list, "NO_PROXY=" NO_PROXY_FOR, ENVIRONMENT_ADDED);
+    candidates_add_pair(list, "no_proxy=" NO_PROXY_FOR, ENVIRONMENT_ADDED);
+}
+
+static void add_network(const struct environment_request *request, struct candidates *list)
+{
+    static const char *const bindings[2][2] = {
+        {"CORDON_NETWORK_ALLOW_LOCAL_BINDING=0", "CODEX_NETWORK_ALLOW_LOCAL_BINDING=0"},
+        {"CORDON_NETWORK_ALLOW_LOCAL_BINDING=1", "CODEX_NETWORK_ALLOW_LOCAL_BINDING=1"}};
+
+    if (request->network == NETWORK_RESTRICTED) {
+        candidates_add_pair(list, "CORDON_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
+        candidates_add_pair(list, "CODEX_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
+    }
+    if (request->network != NETWORK_PROXIED || request->sandbox != ENVIRONMENT_SANDBOXED)
+        return;
+    rename_proxies(list);
+    candidates_add_pair(list, "CORDON_NETWORK_PROXY_ACTIVE=1", ENVIRONMENT_ADDED);
+    candidates_add_pair(list, "CODEX_NETWORK_PROXY_ACTIVE=1", ENVIRONMENT_ADDED);
+    for (size_t i = 0; i < 2; i++)
+        candidates_add_pair(list, bindings[request->allows_local_binding][i], ENVIRONMENT_ADDED);
+}
 
 void environment_build(const struct environment_request *request, struct strv *ret_env,
                        struct environment_report *ret_report)
@@ -229,10 +278,7 @@ void environment_build(const struct environment_request *request, struct strv *r
     judge_all(policy, &list);
     if (request->sandbox == ENVIRONMENT_SANDBOXED)
         candidates_add_pair(&list, "CORDON_SANDBOX=linux", ENVIRONMENT_ADDED);
-    if (request->network == NETWORK_RESTRICTED) {
-        candidates_add_pair(&list, "CORDON_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
-        candidates_add_pair(&list, "CODEX_SANDBOX_NETWORK_DISABLED=1", ENVIRONMENT_ADDED);
-    }
+    add_network(request, &list);
     if (list.len)
         qsort(list.items, list.len, sizeof *list.items, candidate_compare);
     *ret_env = (struct strv){0};

@@ -76,7 +76,11 @@ struct environment_request {
     enum environment_sandbox sandbox; /* SANDBOXED adds CORDON_SANDBOX=linux */
     enum network_access network;      /* RESTRICTED adds CORDON_SANDBOX_NETWORK_DISABLED=1 and
                                     CODEX_SANDBOX_NETWORK_DISABLED=1, and in a sandbox, unless
-                                    there is a value, that tools do not try again what needs it */
+                                    there is a value, that tools do not try again what needs it.
+                                    PROXIED adds CORDON_ and CODEX_NETWORK_PROXY_ACTIVE=1 and
+                                    _NETWORK_ALLOW_LOCAL_BINDING; inherited variables that name a
+                                    proxy name Cordon's */
+    bool allows_local_binding;        /* PROXIED */
 };
 
 /* The complete environment, ordered by name, as `ret_env` (overwritten; strv_done() by the caller).

@@ -97,6 +97,20 @@ static bool is_same(const struct network_rule *a, const struct network_rule *b)
            a->pattern.kind == b->pattern.kind && str_eq(a->pattern.host.text, b->pattern.host.text);
 }
 
+bool network_policy_equal(const struct network_policy *a, const struct network_policy *b)
+{
+    if (a->rules_len != b->rules_len || a->mode != b->mode || a->asks != b->asks ||
+        a->allow_local_binding != b->allow_local_binding ||
+        a->no_upstream_proxy != b->no_upstream_proxy || a->host_ports_len != b->host_ports_len ||
+        memcmp(a->host_ports, b->host_ports, a->host_ports_len * sizeof *a->host_ports) != 0)
+        return false;
+    for (size_t i = 0; i < a->rules_len; i++)
+        if (!is_same(&a->rules[i], &b->rules[i]) || a->rules[i].verdict != b->rules[i].verdict ||
+            !str_eq(a->rules[i].origin, b->rules[i].origin))
+            return false;
+    return true;
+}
+
 int network_policy_add(struct network_policy *policy, const struct network_rule *rule,
                        struct err *err)
 {

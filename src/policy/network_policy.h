@@ -74,6 +74,9 @@ struct network_policy {
 void network_policy_done(struct network_policy *policy);
 void network_policy_copy(const struct network_policy *policy, struct network_policy *ret);
 
+/* Origins count, too. */
+bool network_policy_equal(const struct network_policy *a, const struct network_policy *b);
+
 /* Has rules, or anything else that needs the proxy. */
 bool network_policy_is_given(const struct network_policy *policy);
 

@@ -284,6 +284,12 @@ const struct rule_match *rules_decision_match(const struct rules_decision *decis
     return best;
 }
 
+const struct host_rule *rules_hosts(const struct rules *rules, size_t *ret_len)
+{
+    *ret_len = rules->all.hosts_len;
+    return rules->all.hosts;
+}
+
 const struct host_rule *rules_decide_host(const struct rules *rules, const char *host,
                                           enum rule_protocol protocol)
 {

@@ -100,7 +100,10 @@ enum rule_verdict rule_match_verdict(const struct rule_match *match);
  * nothing matched. */
 const struct rule_match *rules_decision_match(const struct rules_decision *decision);
 
-/* --- one host --- */
+/* --- hosts --- */
+
+/* All that are about one, in no order; borrowed, `*ret_len` may be 0. */
+const struct host_rule *rules_hosts(const struct rules *rules, size_t *ret_len);
 
 /* The strictest rule about `host` (as host_rule_host() gives it) and a protocol; NULL without
  * one. */

@@ -35,6 +35,7 @@
 #include "workspace/own_files.h"
 #include "workspace/presets.h"
 #include "workspace/private_tmp.h"
+#include "workspace/rule_layers.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -330,6 +331,19 @@ static int resolve_with(const struct workspace *workspace, const struct tmp_stor
     return 0;
 }
 
+/* Those of a directory that nobody vouches for do not count, as for commands. */
+static int add_rules_of_hosts(const struct workspace *workspace, struct access_map *map,
+                              struct err *err)
+{
+    const struct workspaces_options *owner = &workspace->inside->owner->options;
+    const struct rule_owner rules = {owner->config, owner->config_dir, owner->home};
+
+    return map->network == NETWORK_PROXIED
+               ? rule_layers_add_hosts(&rules, workspace->dir ? workspace->dir : "/",
+                                       &map->network_policy, err)
+               : 0;
+}
+
 /* `tmp` are the folders that it has now, as far as it has any. */
 static int resolve(const struct workspace *workspace, struct tmp_store *tmp, struct access_map *ret,
                    struct err *err)
@@ -346,7 +360,8 @@ static int resolve(const struct workspace *workspace, struct tmp_store *tmp, str
         tmp_store_close(tmp);
         private_tmp_open(workspace, true, tmp);
     }
-    return resolve_with(workspace, tmp, ret, err);
+    return resolve_with(workspace, tmp, ret, err) || add_rules_of_hosts(workspace, ret, err) ? -1
+                                                                                             : 0;
 }
 
 void workspace_preset_env(const struct workspace *workspace, struct strv *ret)
@@ -363,6 +378,7 @@ static void make_environment(struct workspace *workspace)
         .base = environ,
         .sandbox = workspace->mode == SANDBOX_DISABLED ? ENVIRONMENT_BARE : ENVIRONMENT_SANDBOXED,
         .network = workspace->map.network,
+        .allows_local_binding = workspace->map.network_policy.allow_local_binding,
     };
     const struct environment_report *report = &workspace->env_report;
 

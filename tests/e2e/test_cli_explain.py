@@ -242,6 +242,34 @@ def test_the_network_says_what_may_be_reached(place):
 
 
 @pytest.mark.no_userns
+@pytest.mark.parametrize("host, verdict, line", [
+    ("api.test:443", "allow", 1), ("api.test:80", "deny", None), ("bad.test:443", "deny", 2),
+    ("ask.test:22", "ask", 3),
+])
+def test_rules_about_hosts_count_where_the_network_is_proxied(place, host, verdict, line):
+    file = rules(place, """network_rule(host="API.test", protocol="https", decision="allow")
+network_rule(host="bad.test", protocol="https", decision="deny")
+network_rule(host="ask.test", protocol="socks5_tcp", decision="prompt")
+""")
+    answer = explain(place, "--host", host, "--allow-host", "bad.test", code=verdict != "allow")
+    assert answer["verdict"] == verdict
+    assert answer["decided_by"] == (f"{file}:{line} network_rule" if line
+                                    else "--allow-host bad.test")
+    assert explain(place, "--host", host, code=1)["decided_by"] == "profile workspace-write"
+
+
+@pytest.mark.no_userns
+@pytest.mark.parametrize("text, words", [
+    ("network_rule(", "it could deny hosts"),
+    ('network_rule(host="b\u00fccher.test", protocol="https", decision="deny")', '"xn--"'),
+])
+def test_rules_that_are_not_understood_allow_no_host(place, text, words):
+    rules(place, text)
+    ran = place.cordon("explain", "--allow-host", "a.test", "--host", "a.test")
+    assert ran.returncode == 125 and words in ran.stderr and "test.rules:1" in ran.stderr
+
+
+@pytest.mark.no_userns
 @pytest.mark.parametrize("options, words", [
     (["--host", "127.1"], "four decimal numbers"),
     (["--host", "fe80::1%eth0"], "zones"),

@@ -20,6 +20,8 @@
 
 enum { COUNTS_MS = 1000 };
 
+_Static_assert(PROXY_PORT == 1008, "policy/environment.c names the port, too");
+
 static struct companion the_proxy = {.name = PROXY_PROGRAM,
                                      .word = "the proxy",
                                      .is_nobody = true,

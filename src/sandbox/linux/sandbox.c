@@ -290,7 +290,8 @@ const struct access_map *sandbox_access(const struct sandbox *sandbox)
 bool map_is_same(const struct access_map *old, const struct access_map *new)
 {
     if (old->len != new->len || old->links_len != new->links_len ||
-        old->restricted != new->restricted || old->network != new->network)
+        old->restricted != new->restricted || old->network != new->network ||
+        !network_policy_equal(&old->network_policy, &new->network_policy))
         return false;
     for (size_t i = 0; i < old->len; i++) {
         const struct access_entry *entry = &old->entries[i], *now = &new->entries[i];

@@ -190,6 +190,10 @@ static void check_policy(const json_t *json)
     network_policy_copy(&again, &copy);
     out_again = network_policy_to_json(&copy);
     assert_json_equal(out_again, out);
+    assert_true(network_policy_equal(&policy, &copy));
+    copy.asks = !copy.asks;
+    assert_false(network_policy_equal(&policy, &copy));
+    copy.asks = !copy.asks;
     json_array_foreach(json_object_get(json, "decide"), i, item) check_decision(&copy, item);
     json_array_foreach(json_object_get(json, "judge"), i, item) check_judged(&copy, item);
 }
