@@ -17,6 +17,8 @@
  * timerfd is what it is found by. */
 #include "loop/loop.h"
 
+#include "loop/loop_base.h"
+
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -219,6 +221,11 @@ void loop_free(struct loop *loop)
     host_close(loop);
     event_base_free(loop->base);
     free(loop);
+}
+
+struct event_base *loop_event_base(struct loop *loop)
+{
+    return loop->base;
 }
 
 int loop_run(struct loop *loop, const bool *until, struct err *err)

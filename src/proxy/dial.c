@@ -1,0 +1,235 @@
+/* See dial.h.
+ *
+ *     resolving -> judged -> connecting to the first address, the next, ... -> its end, by a timer of no delay
+ *
+ * What is dialled are the addresses that were judged, never a name. Both times that it may take are bounded: that of the
+ * resolver, and that of connecting. An address that says nothing gets three seconds of it while there is another one. */
+#include "proxy/dial.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "loop/loop.h"
+#include "proxy/limits.h"
+#include "proxy/proxy.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const uint8_t loopback[4] = {127, 0, 0, 1};
+
+struct dial {
+    struct command *command;
+    struct target target;
+    struct deadline deadline;
+    struct name_waiter waiter;
+    struct net_address addresses[LOOP_ADDRESSES_MAX];
+    size_t len, next;
+    uint64_t give_up_ns;
+    int fd;
+    struct loop_watch *watch;
+    struct loop_timer *done; /* calls back */
+    enum dial_end end;
+    int error;
+    enum network_reason reason;
+    dial_fn *on_end;
+    void *data;
+};
+
+static void dial_free(struct dial *dial)
+{
+    name_leave(&dial->waiter);
+    deadline_clear(&dial->deadline);
+    loop_watch_free(dial->watch);
+    loop_timer_free(dial->done);
+    if (dial->fd >= 0)
+        close(dial->fd);
+    free(dial);
+}
+
+void dial_cancel(struct dial *dial)
+{
+    if (dial)
+        dial_free(dial);
+}
+
+static void call_back(void *data)
+{
+    struct dial *dial = data;
+    dial_fn *on_end = dial->on_end;
+    void *callee = dial->data;
+    struct dial_result result = {
+        .end = dial->end, .fd = TAKE_FD(dial->fd), .error = dial->error, .reason = dial->reason};
+
+    dial_free(dial);
+    on_end(callee, &result);
+}
+
+static void finish(struct dial *dial, enum dial_end end)
+{
+    deadline_clear(&dial->deadline);
+    loop_watch_free(TAKE_PTR(dial->watch));
+    dial->end = end;
+    loop_timer_start(dial->done, 0);
+}
+
+/* --- connecting --- */
+
+static void connect_next(struct dial *dial);
+
+static void address_failed(struct dial *dial, int error)
+{
+    loop_watch_free(TAKE_PTR(dial->watch));
+    if (dial->fd >= 0)
+        close(TAKE_FD(dial->fd));
+    dial->error = error;
+    connect_next(dial);
+}
+
+static void on_connected(void *data, int fd, unsigned ready)
+{
+    struct dial *dial = data;
+    int error = 0;
+    socklen_t len = sizeof error;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
+        error = errno;
+    if (error)
+        address_failed(dial, error);
+    else
+        finish(dial, DIAL_CONNECTED);
+}
+
+static socklen_t socket_address(const struct net_address *from, uint16_t port,
+                                struct sockaddr_storage *ret)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
+
+    memset(ret, 0, sizeof *ret);
+    if (net_address_is_v4(from)) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(port);
+        memcpy(&v4->sin_addr, from->bytes + 12, 4);
+        return sizeof *v4;
+    }
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    memcpy(&v6->sin6_addr, from->bytes, 16);
+    return sizeof *v6;
+}
+
+/* 0, or why it cannot even begin. */
+static int begin_connect(struct dial *dial, const struct net_address *address)
+{
+    struct sockaddr_storage to;
+    socklen_t len = socket_address(address, dial->target.port, &to);
+    struct err ignored;
+    const int on = 1;
+
+    dial->fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (dial->fd < 0)
+        return errno;
+    setsockopt(dial->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(dial->fd, (const struct sockaddr *)&to, len) && errno != EINPROGRESS)
+        return errno;
+    dial->watch = loop_watch_new(dial->command->proxy->loop, dial->fd, LOOP_WRITE, on_connected,
+                                 dial, &ignored);
+    return dial->watch ? 0 : ENOMEM;
+}
+
+static void connect_next(struct dial *dial)
+{
+    struct proxy *proxy = dial->command->proxy;
+    int error;
+
+    if (!dial->give_up_ns)
+        dial->give_up_ns = clock_now_ns() + LIMIT_CONNECT_NS;
+    while (dial->next < dial->len && clock_now_ns() < dial->give_up_ns) {
+        bool is_last = dial->next + 1 == dial->len;
+
+        deadline_set(&dial->deadline, is_last ? &proxy->connecting : &proxy->trying);
+        error = begin_connect(dial, &dial->addresses[dial->next++]);
+        if (!error)
+            return;
+        if (dial->fd >= 0)
+            close(TAKE_FD(dial->fd));
+        dial->error = error;
+    }
+    finish(dial, dial->error == ETIMEDOUT ? DIAL_TOO_LONG : DIAL_FAILED);
+}
+
+/* --- judging --- */
+
+static void judge(struct dial *dial)
+{
+    const struct network_request request = {
+        .host = &dial->target.host, .port = dial->target.port, .protocol = dial->target.protocol};
+
+    for (size_t i = 0; i < dial->len; i++) {
+        dial->reason =
+            network_policy_judge_address(&dial->command->policy, &request, &dial->addresses[i]);
+        if (dial->reason != NETWORK_REASON_NONE) {
+            finish(dial, DIAL_NOT_ALLOWED);
+            return;
+        }
+    }
+    connect_next(dial);
+}
+
+static void on_resolved(struct name_waiter *waiter, struct name *name)
+{
+    struct dial *dial = container_of(waiter, struct dial, waiter);
+
+    deadline_clear(&dial->deadline);
+    if (name->found != LOOP_FOUND) {
+        finish(dial, name->found == LOOP_NO_ANSWER ? DIAL_NO_ANSWER : DIAL_NO_NAME);
+        return;
+    }
+    dial->len = name->addresses_len;
+    memcpy(dial->addresses, name->addresses, dial->len * sizeof *dial->addresses);
+    judge(dial);
+}
+
+void dial_on_time(struct deadline *deadline)
+{
+    struct dial *dial = container_of(deadline, struct dial, deadline);
+
+    name_leave(&dial->waiter);
+    if (dial->fd >= 0)
+        address_failed(dial, ETIMEDOUT);
+    else
+        finish(dial, DIAL_NO_ANSWER);
+}
+
+struct dial *dial_start(struct command *command, const struct target *target, struct name *name,
+                        dial_fn *on_end, void *data)
+{
+    struct dial *dial = alloc_zero(1, sizeof *dial);
+
+    *dial = (struct dial){.command = command,
+                          .target = *target,
+                          .fd = -1,
+                          .error = EHOSTUNREACH,
+                          .on_end = on_end,
+                          .data = data};
+    dial->waiter.on_resolved = on_resolved;
+    dial->done = loop_timer_new(command->proxy->loop, call_back, dial);
+    if (name) {
+        deadline_set(&dial->deadline, &command->proxy->resolving);
+        name_resolve(name, &dial->waiter);
+        return dial;
+    }
+    if (target->host.kind == NET_HOST_IS_ADDRESS) {
+        dial->addresses[dial->len++] = target->host.address;
+    } else { /* the machine itself, whatever a resolver would say */
+        dial->addresses[dial->len++] = net_address_v4(loopback);
+        dial->addresses[dial->len++] = (struct net_address){.bytes = {[15] = 1}};
+    }
+    judge(dial);
+    return dial;
+}

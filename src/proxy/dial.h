@@ -1,0 +1,36 @@
+/* A connection to what a command may reach: the name is resolved (freshly, or as it was a moment ago), each address judged once
+ * more, and those that may be are tried in turn, until one takes it. */
+#pragma once
+
+#include "proxy/command.h"
+#include "proxy/deadline.h"
+
+struct dial;
+
+enum dial_end {
+    DIAL_CONNECTED,
+    DIAL_NOT_ALLOWED, /* an address of it may not be reached: `reason` */
+    DIAL_NO_NAME,     /* there is none such, or it has no address */
+    DIAL_NO_ANSWER,   /* of the host's own resolver */
+    DIAL_FAILED,      /* `error` of the last address */
+    DIAL_TOO_LONG,
+};
+
+struct dial_result {
+    enum dial_end end;
+    int fd; /* of DIAL_CONNECTED: the callee's */
+    int error;
+    enum network_reason reason;
+};
+
+/* Never called before dial_start() has returned. */
+typedef void dial_fn(void *data, const struct dial_result *result);
+
+/* `name` is NULL for an address, and for a name of the machine itself. */
+struct dial *dial_start(struct command *command, const struct target *target, struct name *name,
+                        dial_fn *on_end, void *data);
+
+/* NULL does nothing; of one that has not called back. */
+void dial_cancel(struct dial *dial);
+
+void dial_on_time(struct deadline *deadline); /* for the queues of dials */

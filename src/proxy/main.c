@@ -1,0 +1,127 @@
+/* cordon-proxy: the way out of the networks of sandboxed commands whose network is proxied. It runs outside of them, and
+ * alone reads what they send.
+ *
+ *     host -> control socket -> a command: its channel and its policy
+ *     launcher -> channel -> the listeners in the command's network
+ *     listeners -> connections and look-ups, decided, dialled, relayed
+ *
+ * It is a program of its own, like the guard: what it parses comes from hostile processes and servers, and the host's
+ * memory has tokens and other commands' output. One loop, no threads. It ends with the control socket and every command's
+ * channel closed; a command whose policy cannot be read is let go, and reaches nothing. */
+#include "base/auto.h"
+#include "base/pass.h"
+#include "base/sys.h"
+#include "loop/loop.h"
+#include "loop/resolve.h"
+#include "proxy/command.h"
+#include "proxy/confine.h"
+#include "proxy/connection.h"
+#include "proxy/dial.h"
+#include "proxy/limits.h"
+#include "proxy/proxy.h"
+#include "proxy/relay.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+static struct loop_watch *control;
+static bool is_over;
+
+static void look_whether_over(const struct proxy *proxy)
+{
+    is_over = !control && list_is_empty(&proxy->commands);
+}
+
+/* Takes the next command. */
+static void on_control(void *data, int fd, unsigned ready)
+{
+    struct proxy_hello hello = {0};
+    int fds[PASS_MAX];
+    size_t count;
+    ssize_t len = pass_receive(fd, &hello, sizeof hello, MSG_DONTWAIT, fds, &count);
+
+    if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == EMFILE))
+        return;
+    if (len <= 0)
+        loop_watch_free(TAKE_PTR(control));
+    else if (len != (ssize_t)sizeof hello || hello.magic != PROXY_MAGIC ||
+             hello.version != PROXY_VERSION || count != PROXY_FDS)
+        pass_close(fds, count);
+    else
+        command_new(data, fds[PROXY_FD_CHANNEL], fds[PROXY_FD_POLICY], hello.flags);
+    look_whether_over(data);
+}
+
+void proxy_refresh_resolver(struct proxy *proxy)
+{
+    uint64_t mark = hosts_mark(proxy->resolv_conf);
+
+    if (mark == proxy->resolv_conf_mark)
+        return;
+    proxy->resolv_conf_mark = mark;
+    loop_resolver_read(proxy->resolver, proxy->resolv_conf);
+}
+
+void proxy_command_ended(struct proxy *proxy)
+{
+    look_whether_over(proxy);
+}
+
+static void proxy_init(struct proxy *proxy)
+{
+    const struct {
+        struct deadline_queue *queue;
+        uint64_t wait_ns;
+        deadline_fn *on_time;
+    } queues[] = {
+        {&proxy->resolving, LIMIT_RESOLVE_NS, dial_on_time},
+        {&proxy->connecting, LIMIT_CONNECT_NS, dial_on_time},
+        {&proxy->trying, LIMIT_TRY_NS, dial_on_time},
+        {&proxy->first_bytes, LIMIT_FIRST_BYTES_NS, connection_on_first_bytes},
+        {&proxy->explicit_head, LIMIT_EXPLICIT_HEAD_NS, connection_on_first_bytes},
+        {&proxy->closing, LIMIT_CLOSING_NS, connection_on_time},
+        {&proxy->idle, LIMIT_IDLE_NS, connection_on_time},
+        {&proxy->dns_streams, LIMIT_DNS_STREAM_NS, dns_server_on_idle},
+    };
+
+    for (size_t i = 0; i < sizeof queues / sizeof *queues; i++)
+        deadline_queue_init(queues[i].queue, proxy->loop, queues[i].wait_ns, queues[i].on_time);
+    hosts_init(&proxy->hosts, "/etc/hosts");
+    proxy->resolv_conf = "/etc/resolv.conf";
+    proxy->resolv_conf_mark = UINT64_MAX; /* not read yet, be it there or not */
+}
+
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int main(void)
+{
+    static struct proxy proxy;
+    struct err err;
+
+    sys_close_range(PROXY_CONTROL_FD + 1, ~0u, 0);
+    signal(SIGPIPE, SIG_IGN);
+    raise_descriptors();
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || chdir("/"))
+        return 1;
+    proxy.loop = loop_new(&err);
+    proxy.resolver = proxy.loop ? loop_resolver_new(proxy.loop, &err) : NULL;
+    if (!proxy.resolver)
+        return 1;
+    proxy_init(&proxy);
+    control = loop_watch_new(proxy.loop, PROXY_CONTROL_FD, LOOP_READ, on_control, &proxy, &err);
+    if (!control || confine(&err))
+        return 1;
+    return loop_run(proxy.loop, &is_over, &err) ? 1 : 0;
+}
