@@ -291,6 +291,9 @@ static void name_hosts(const struct denial_input *input, struct denials *ret)
             free(denial->host);
             denial->host = alloc_str(host);
             denial->port = 0;
+            free(denial->origin);
+            free(denial->remedy);
+            denial_decide(denial, input->access, NULL);
         }
     }
     denials_merge(ret); /* several servers were asked for it */

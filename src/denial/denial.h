@@ -53,8 +53,10 @@ struct denial {
     int error;      /* errno value; 0 when not known */
     char *path;     /* absolute; NULL when not known */
     char *host;     /* for DENIAL_CONNECT; NULL when not known */
-    char *origin;   /* who decided, from the access map; NULL when not known */
-    char *remedy;   /* which flag or config line would allow it, a sentence or two; never NULL */
+    char *
+        reason; /* of a host, what the proxy said: network_reason_word(), or which limit was hit; NULL */
+    char *origin; /* who decided, from the access map; NULL when not known */
+    char *remedy; /* which flag or config line would allow it, a sentence or two; never NULL */
     /* Known of facts of the guard alone. */
     char *other_path; /* of a rename or link, the second name; NULL */
     char *program;    /* name of the process, as ps shows it; NULL */

@@ -89,6 +89,7 @@ void denial_done(struct denial *denial)
 {
     free(denial->path);
     free(denial->host);
+    free(denial->reason);
     free(denial->origin);
     free(denial->remedy);
     free(denial->other_path);
@@ -155,6 +156,7 @@ void denials_push_all(struct denials *denials, const struct denials *more)
 
         denial.path = alloc_str(denial.path);
         denial.host = alloc_str(denial.host);
+        denial.reason = alloc_str(denial.reason);
         denial.origin = alloc_str(denial.origin);
         denial.remedy = alloc_str(denial.remedy);
         denial.other_path = alloc_str(denial.other_path);
@@ -332,6 +334,8 @@ static void fill(struct denial *denial, const struct launch_fact *fact)
         .pid = fact->pid,
     };
     denial->flags |= call_flags(denial->call);
+    if (fact->connect && *fact->connect->reason)
+        denial->reason = alloc_str(fact->connect->reason);
     if (!fact->path || !*fact->path)
         return; /* a count of what has no place, or has too many */
     if (is_network && !fact->is_socket)
@@ -349,9 +353,10 @@ static void widen(struct denial *denial)
     denial->flags = (denial->flags & ~(unsigned)(DENIAL_RENAMES | DENIAL_PROBE)) | DENIAL_FOLDER;
     free(denial->path);
     free(denial->host);
+    free(denial->reason);
     free(denial->other_path);
     denial->path = parent;
-    denial->host = denial->other_path = NULL;
+    denial->host = denial->reason = denial->other_path = NULL;
     denial->port = 0;
 }
 

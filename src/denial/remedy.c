@@ -306,23 +306,69 @@ static void decide_file(struct denial *denial, const struct access_map *access,
 
 /* --- the network --- */
 
+/* What the proxy has said counts. Where only the words of the command are known, it is what it would say. */
+static void decide_by_proxy(struct denial *denial, const struct access_map *access)
+{
+    struct net_host host;
+    struct network_request request = {.host = &host, .port = (uint16_t)denial->port};
+    struct network_decision decision;
+    enum network_reason told =
+        denial->reason ? network_reason_parse(denial->reason) : NETWORK_REASON_NONE;
+    struct err ignored;
+
+    denial->source = DENIAL_BY_SANDBOX;
+    denial->origin = alloc_str("network proxied");
+    if (told == NETWORK_REASONS)
+        denial->remedy = alloc_strf("No option changes that: %s.", denial->reason);
+    else if (denial->evidence == DENIAL_FACT && denial->host && !told)
+        denial->remedy = alloc_str("Only TCP and looking names up go through the proxy: allow the "
+                                   "whole network with --network enabled.");
+    else if (!denial->host || net_host_parse(denial->host, strlen(denial->host), &host, &ignored))
+        denial->remedy = alloc_str("Allow the host that it needs with --allow-host HOST.");
+    if (denial->remedy)
+        return;
+    request.protocol = network_protocol_of_port(request.port);
+    network_policy_decide(&access->network_policy, &request, &decision);
+    if (told && told != decision.reason)
+        decision = (struct network_decision){.verdict = NETWORK_DENY, .reason = told};
+    denial->remedy = network_policy_remedy(&request, &decision);
+    if (denial->remedy) {
+        free(denial->origin);
+        denial->origin = alloc_str(decision.rule ? decision.rule->origin : "no rule allows it");
+    } else if (decision.verdict == NETWORK_ALLOW) {
+        denial->source = DENIAL_BY_HOST;
+        denial->remedy = alloc_str("The sandbox lets it through: look at the network of the host.");
+    } else {
+        denial->remedy = alloc_str("No option opens it.");
+    }
+}
+
+static char *remedy_for_restricted(const struct denial *denial)
+{
+    struct net_host host;
+    struct err ignored;
+
+    if (!denial->host || net_host_parse(denial->host, strlen(denial->host), &host, &ignored) ||
+        host.kind != NET_HOST_IS_NAME)
+        return alloc_str("Allow it with --network enabled.");
+    return alloc_strf("Allow it with --allow-host %s, or every host with --network enabled.",
+                      host.text);
+}
+
 static void decide_network(struct denial *denial, const struct access_map *access)
 {
-    static const char *const remedies[] = {
-        [NETWORK_RESTRICTED] = "Allow it with --network enabled.",
-        [NETWORK_PROXIED] = ("Only the managed proxy leads out: use it (HTTPS_PROXY is set), or "
-                             "allow the whole network with --network enabled."),
-        [NETWORK_ENABLED] =
-            "The sandbox does not deny the network: look at the network of the host.",
-        [NETWORK_HOST] = "The sandbox does not deny the network: look at the network of the host.",
-    };
     bool is_socket = denial->flags & DENIAL_SOCKET && denial->path;
     bool is_by_path = is_socket && *denial->path == '/';
     bool is_abstract = is_socket && *denial->path == '@';
 
     if (network_is_hosts(access->network) && !is_by_path && !is_abstract) {
         denial->source = DENIAL_BY_HOST;
-        denial->remedy = alloc_str(remedies[access->network]);
+        denial->remedy =
+            alloc_str("The sandbox does not deny the network: look at the network of the host.");
+        return;
+    }
+    if (access->network == NETWORK_PROXIED && !is_socket) {
+        decide_by_proxy(denial, access);
         return;
     }
     denial->source = DENIAL_BY_SANDBOX;
@@ -330,7 +376,7 @@ static void decide_network(struct denial *denial, const struct access_map *acces
     denial->remedy = is_by_path ? alloc_strf("Allow it with --socket %s.", denial->path)
                      : is_abstract && network_is_hosts(access->network)
                          ? alloc_str("Allow it with --network host.")
-                         : alloc_str(remedies[access->network]);
+                         : remedy_for_restricted(denial);
 }
 
 /* The name of a socket is a file. */

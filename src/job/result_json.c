@@ -160,11 +160,12 @@ static json_t *denial_to_json(const struct denial *denial)
                   json_lossy(denial->host), "errno", json_errno(denial->error), "decided_by",
                   json_lossy(denial->origin), "remedy", json_lossy(denial->remedy));
     json_t *more = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:b, s:b}", "path2", json_lossy(denial->other_path),
-        "port", json_positive(denial->port), "call", json_lossy(denial->call), "program",
-        json_lossy(denial->program), "pid", json_positive((unsigned)denial->pid), "creates",
-        !!(denial->flags & DENIAL_CREATES), "count", (int)denial->count, "below",
-        !!(denial->flags & DENIAL_FOLDER), "aside", !!(denial->flags & DENIAL_ASIDE));
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:b, s:b}", "reason", json_lossy(denial->reason),
+        "path2", json_lossy(denial->other_path), "port", json_positive(denial->port), "call",
+        json_lossy(denial->call), "program", json_lossy(denial->program), "pid",
+        json_positive((unsigned)denial->pid), "creates", !!(denial->flags & DENIAL_CREATES),
+        "count", (int)denial->count, "below", !!(denial->flags & DENIAL_FOLDER), "aside",
+        !!(denial->flags & DENIAL_ASIDE));
 
     json_object_update_missing_new(json, more);
     return json;

@@ -37,7 +37,8 @@
  *       {"operation": "read" | "write" | "execute" | "connect" | "bind" | "signal" | "other",
  *        "evidence": "fact" | "heuristic",
  *        "source": "sandbox" | "host" | "unknown", "path": "/etc/x" or null,
- *        "host": null, "errno": "EROFS" or null, "decided_by": "..." or null, "remedy": "...",
+ *        "host": null, "reason": "not_allowed" or null,      of a host: as the proxy says it
+ *        "errno": "EROFS" or null, "decided_by": "..." or null, "remedy": "...",
  *        "path2": null,                of a rename or link, the second name
  *        "port": null, "call": "openat" or null, "program": "git" or null, "pid": 4711 or null,
  *        "creates": true,              a write of a new name

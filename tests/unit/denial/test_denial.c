@@ -105,6 +105,13 @@ static struct access_map load_map(json_t *spec)
     }
     if (json_object_get(profile, "home"))
         map.home = alloc_str(json_string_value(json_object_get(profile, "home")));
+    if (json_object_get(profile, "network_policy")) {
+        struct err err;
+
+        assert_int_equal(network_policy_from_json(json_object_get(profile, "network_policy"), NULL,
+                                                  &map.network_policy, &err),
+                         0);
+    }
     access_map_sort(&map);
     json_decref(profile);
     return map;
@@ -140,6 +147,18 @@ static struct process_end load_end(json_t *spec)
     return end;
 }
 
+/* A fact of the proxy's has a reason; what it points to is that of the last one. */
+static const struct launch_connect *load_connect(json_t *spec)
+{
+    static struct launch_connect connect;
+
+    connect = (struct launch_connect){
+        .reason = json_string_value(json_object_get(spec, "reason")),
+        .rule = json_string_value(json_object_get(spec, "rule")),
+    };
+    return connect.reason ? &connect : NULL;
+}
+
 static struct launch_fact load_fact(json_t *spec, const struct access_map *map)
 {
     static const char *const operations[] = {"write",   "create", "execute",
@@ -155,6 +174,7 @@ static struct launch_fact load_fact(json_t *spec, const struct access_map *map)
         .is_socket = json_is_true(json_object_get(spec, "socket")),
         .more = (unsigned)json_integer_value(json_object_get(spec, "more")),
         .entry = entry ? access_map_find(map, entry) : NULL,
+        .connect = load_connect(spec),
     };
     const char *operation = json_string_value(json_object_get(spec, "operation"));
 

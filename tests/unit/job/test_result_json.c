@@ -243,9 +243,10 @@ static void test_denials(void **state)
     assert_string_equal(text_of(json, "end"), "denied");
     assert_int_equal(number_of(json, "exit_code"), 1);
     denial = json_array_get(json_object_get(json, "denials"), 0);
-    assert_keys(denial,
-                "operation evidence source path host errno decided_by remedy path2 port call "
-                "program pid creates count below aside");
+    assert_keys(
+        denial,
+        "operation evidence source path host errno decided_by remedy reason path2 port call "
+        "program pid creates count below aside");
     assert_true(json_is_null(json_object_get(denial, "call")));
     assert_int_equal(number_of(denial, "count"), 1);
     assert_string_equal(text_of(denial, "operation"), "write");
