@@ -1,0 +1,268 @@
+"""A network that looks like the internet to Cordon, in namespaces of its own: addresses that are public, a DNS server
+that knows what it is told, servers behind the names; and a list of all that has come to them.
+
+    with World(place) as world:
+        world.names["good.test"] = ["11.0.0.1"]
+        world.cordon("run", "--allow-host", "good.test", "--", "curl", "http://good.test/")
+        world.arrived()      [{"server": "http", "host": "good.test", ...}]
+
+Run as a program it is what lives inside. An ordinary user stays one: only the program that makes the network has
+capabilities over it.
+"""
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import select
+import socket
+import socketserver
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+
+ADDRESSES = ["11.0.0.1", "11.0.0.2", "11.0.0.3", "2a00::1", "2a00::2"]
+PRIVATE = ["10.0.0.1", "169.254.169.254", "192.168.1.1"]
+NAMES = {"good.test": ["11.0.0.1"], "evil.test": ["11.0.0.2"], "six.test": ["2a00::1"],
+         "both.test": ["2a00::1", "11.0.0.1"], "sub.good.test": ["11.0.0.1"],
+         "inside.test": ["10.0.0.1"], "mixed.test": ["11.0.0.1", "10.0.0.1"],
+         "metadata.test": ["169.254.169.254"], "dead.test": ["11.0.0.9"]}
+
+
+class World:
+    """What a test has in its hands."""
+
+    def __init__(self, place):
+        self.place = place
+        self.base = place.base / "world"
+        self.base.mkdir()
+        self.names = dict(NAMES)
+        self.ca = self.base / "ca.pem"
+
+    def __enter__(self):
+        certify(self.base)
+        self.tell_names()
+        kind = ["--net", "--mount"] if os.geteuid() == 0 else [
+            "--user", "--map-current-user", "--keep-caps", "--net", "--mount"]
+        self.process = subprocess.Popen(
+            ["unshare", *kind, sys.executable, "-B", __file__, str(self.base)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.place.cleanup.callback(self.end)
+        assert self.process.stdout.readline() == b"ready\n"
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+    def tell_names(self):
+        """Has to be called after a change of `names`."""
+        path = self.base / "names.json"
+        path.with_suffix(".new").write_text(json.dumps(self.names))
+        path.with_suffix(".new").rename(path)
+
+    def enter(self):
+        """The command that runs another one in there."""
+        kind = ["--net", "--mount"]
+        if os.geteuid() != 0:
+            kind += ["--user", "--preserve-credentials"]
+        return ["nsenter", "-t", str(self.process.pid), *kind, f"--wd={self.place.ws}", "--"]
+
+    def start(self, *words, **kwargs):
+        from harness import CORDON
+        enter = self.enter()
+        return self.place.start(*enter[1:], CORDON, *words, program=enter[0], **kwargs)
+
+    def cordon(self, *words, **kwargs):
+        from harness import CORDON
+        enter = self.enter()
+        return self.place.cordon(*enter[1:], CORDON, *words, program=enter[0], **kwargs)
+
+    def run(self, *words, **kwargs):
+        return self.cordon("run", *words, **kwargs)
+
+    def json(self, *words, code=0, **kwargs):
+        ran = self.cordon(*words, **kwargs)
+        assert ran.returncode == code, ran
+        return json.loads(ran.stdout)
+
+    def arrived(self, server=None):
+        """What has come to the servers, in its order; of one of them."""
+        try:
+            lines = (self.base / "arrived").read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        return [event for event in map(json.loads, lines) if server in (None, event["server"])]
+
+
+def certify(folder):
+    """A certificate authority, and a certificate by it for all names."""
+    def openssl(*argv):
+        subprocess.run(["openssl", *argv], check=True, capture_output=True, cwd=folder)
+
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    openssl("req", "-x509", *key, "-subj", "/CN=test", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2")
+    openssl("req", *key, "-subj", "/CN=x", "-keyout", "key.pem", "-out", "request.pem")
+    names = [f"DNS:{name}" for name in NAMES] + [f"IP:{address}" for address in ADDRESSES]
+    (folder / "names").write_text("subjectAltName=" + ",".join(names) + "\n")
+    openssl("x509", "-req", "-in", "request.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2",
+            "-CAcreateserial", "-extfile", "names", "-out", "cert.pem")
+
+
+# --- what lives inside
+
+base = None
+writing = threading.Lock()
+
+
+def note(server, **what):
+    with writing, open(base / "arrived", "a", encoding="utf-8") as file:
+        file.write(json.dumps({"server": server, **what}) + "\n")
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        sni = getattr(self.connection, "sni", None)
+        event = {"address": self.connection.getsockname()[0], "port": self.connection.getsockname()[1],
+                 "host": self.headers.get("Host"), "method": self.command, "path": self.path,
+                 "headers": dict(self.headers), "body": body.decode(errors="replace"), "sni": sni}
+        note("https" if sni is not None else "http", **event)
+        size = int(self.path.rsplit("=", 1)[1]) if self.path.startswith("/bytes=") else None
+        text = b"x" * size if size is not None else json.dumps(event).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    do_GET = do_POST = do_PUT = do_HEAD = do_OPTIONS = do_DELETE = answer
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(socketserver.ThreadingTCPServer):
+    address_family = socket.AF_INET6
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = 1024
+
+    def handle_error(self, *_):  # who hangs up is expected here
+        pass
+
+
+class Echo(socketserver.BaseRequestHandler):
+    banner = b""
+
+    def handle(self):
+        where = {"port": self.server.server_address[1], "address": self.request.getsockname()[0]}
+        note("echo", **where)
+        self.request.sendall(self.banner)
+        while data := self.request.recv(65536):
+            note("echo", **where, data=data[:100].decode(errors="replace"))
+            self.request.sendall(data)
+        self.request.shutdown(socket.SHUT_WR)
+
+
+class Banner(Echo):
+    banner = b"SSH-2.0-test\r\n"
+
+
+class Secure(Server):
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(base / "cert.pem", base / "key.pem")
+        self.context.set_alpn_protocols(["http/1.1"])
+        self.context.sni_callback = lambda wrapped, name, _: setattr(wrapped, "sni", name or "")
+
+    def get_request(self):
+        connection, address = super().get_request()
+        note("tls", port=self.server_address[1])
+        wrapped = self.context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        wrapped.sni = ""
+        return wrapped, address
+
+    def finish_request(self, request, client_address):
+        request.do_handshake()
+        super().finish_request(request, client_address)
+
+
+def dns_answer(query, over):
+    """A reply to one question; names.json says what there is."""
+    labels, at = [], 12
+    while query[at]:
+        labels.append(query[at + 1:at + 1 + query[at]].decode(errors="replace"))
+        at += 1 + query[at]
+    kind = struct.unpack(">H", query[at + 1:at + 3])[0]
+    question = query[12:at + 5]
+    name = ".".join(labels).lower()
+    note("dns", name=name, type=kind, over=over)
+    known = json.loads((base / "names.json").read_text()).get(name)
+    records = []
+    for address in known or []:
+        is_six = ":" in address
+        if kind == (28 if is_six else 1):
+            packed = socket.inet_pton(socket.AF_INET6 if is_six else socket.AF_INET, address)
+            records.append(b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 60, len(packed)) + packed)
+    head = query[:2] + struct.pack(">HHHHH", 0x8180 | (0 if known is not None else 3), 1, len(records), 0, 0)
+    return head + question + b"".join(records)
+
+
+class DnsUdp(socketserver.BaseRequestHandler):
+    def handle(self):
+        data, sock = self.request
+        sock.sendto(dns_answer(data, "udp"), self.client_address)
+
+
+class DnsTcp(socketserver.StreamRequestHandler):
+    def handle(self):
+        while head := self.rfile.read(2):
+            answer = dns_answer(self.rfile.read(struct.unpack(">H", head)[0]), "tcp")
+            self.wfile.write(struct.pack(">H", len(answer)) + answer)
+
+
+class UdpEcho(socketserver.BaseRequestHandler):
+    def handle(self):
+        data, sock = self.request
+        note("udp", data=data.decode(errors="replace"))
+        sock.sendto(data, self.client_address)
+
+
+class UdpServer(socketserver.ThreadingUDPServer):
+    address_family = socket.AF_INET6
+    daemon_threads = True
+
+
+def main():
+    global base
+    base = pathlib.Path(sys.argv[1])
+    ip = lambda *words: subprocess.run(["ip", *words], check=True)  # noqa: E731
+    ip("link", "set", "lo", "up")
+    for address in ADDRESSES + PRIVATE:
+        ip("address", "add", address + ("/128" if ":" in address else "/32"), "dev", "lo", *(["nodad"] if ":" in address else []))
+    for name, text in (("resolv.conf", "nameserver 127.0.0.1\n"), ("hosts", "127.0.0.1 localhost\n::1 localhost\n11.0.0.3 hosts.test\n")):
+        (base / name).write_text(text)
+        subprocess.run(["mount", "--bind", base / name, os.path.realpath(f"/etc/{name}")], check=True)
+    tcp = [(80, Web, Server), (8080, Web, Server), (7, Echo, Server), (22, Banner, Server),
+           (5432, Echo, Server), (443, Web, Secure), (8443, Web, Secure), (53, DnsTcp, Server)]
+    servers = [kind(("::", port), handler) for port, handler, kind in tcp]
+    servers += [UdpServer(("::", port), handler) for port, handler in ((53, DnsUdp), (7, UdpEcho), (443, UdpEcho))]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, args=(5,), daemon=True).start()
+    print("ready", flush=True)
+    select.select([sys.stdin], [], [])  # until the test has gone
+
+
+if __name__ == "__main__":
+    main()
