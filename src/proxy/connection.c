@@ -196,7 +196,11 @@ static enum relay_step look_at_http(struct connection *connection, struct buf *i
             return refuse_bytes(connection, NETWORK_NOT_ALLOWED, "it is not HTTP, at port 80");
         return opaque(connection);
     case HTTP_LOOK_MAYBE:
-        return RELAY_GO_ON;
+        if (!connection->relay.flows[RELAY_UP].has_ended)
+            return RELAY_GO_ON;
+        if (connection->target.protocol == NETWORK_HTTP)
+            return refuse_bytes(connection, NETWORK_NOT_ALLOWED, "it is not HTTP, at port 80");
+        return opaque(connection);
     case HTTP_LOOK_YES:
         break;
     }
@@ -221,14 +225,14 @@ enum relay_step connection_look(void *data, struct buf *in, struct buf *out)
     case TLS_WHOLE:
         return look_at_tls(connection, &hello);
     case TLS_MORE:
-        if (in->len < in->max)
+        if (in->len < in->max && !connection->relay.flows[RELAY_UP].has_ended)
             return RELAY_GO_ON;
         break;
     case TLS_BAD:
         break;
     }
     return refuse_bytes(connection, NETWORK_NOT_ALLOWED,
-                        "its hello of TLS cannot be read, or is longer than 16 KiB");
+                        "its hello of TLS cannot be read, is not whole, or is longer than 16 KiB");
 }
 
 /* --- relaying --- */

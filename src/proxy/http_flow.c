@@ -143,6 +143,14 @@ static enum relay_step pass_head(struct http_flow *flow, const struct http_reque
     return RELAY_GO_ON;
 }
 
+/* A head with such lines never ends for us, and does for servers that take them. */
+static bool has_bare_line_feed(const struct buf *in)
+{
+    const char *at = memchr(in->data, '\n', in->len);
+
+    return at && (at == in->data || at[-1] != '\r');
+}
+
 static enum relay_step take_head(struct http_flow *flow, struct buf *in, struct buf *out)
 {
     char text[HTTP_MESSAGE_HEAD_MAX + 1];
@@ -155,6 +163,10 @@ static enum relay_step take_head(struct http_flow *flow, struct buf *in, struct 
 
     if (len > HTTP_MESSAGE_HEAD_MAX || (!len && in->len >= HTTP_MESSAGE_HEAD_MAX))
         return refuse_malformed(flow, "its head is longer than 8 KiB, which is the limit");
+    if (!len && has_bare_line_feed(in))
+        return refuse_malformed(flow, "a line of its head does not end in CR LF");
+    if (!len && flow->connection->relay.flows[RELAY_UP].has_ended)
+        return refuse_malformed(flow, "its head is not whole");
     if (!len) {
         connection_limit_first_bytes(flow->connection);
         return RELAY_PAUSE;

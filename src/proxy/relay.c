@@ -231,7 +231,11 @@ static void buffer_in(struct relay *relay, enum relay_direction direction)
         run_filter(relay, flow);
     } else if (len == 0) {
         flow->has_ended = true;
-        buf_append(&flow->out, flow->in.data, flow->in.len);
+        if (flow->in.len)
+            run_filter(relay, flow);
+        if (flow->filter &&
+            flow->in.len) /* it would have wanted to see more before it lets that go */
+            relay_fail(relay);
     } else {
         flow_hindered(relay, flow, LOOP_READ);
     }

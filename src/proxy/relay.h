@@ -32,7 +32,8 @@ enum relay_step {
 };
 
 /* Takes bytes from the front of `in` and appends what has to go on to `out`; what it leaves comes again with more. When
- * `in` is full and nothing was taken, the filter has to say RELAY_STOP. */
+ * `in` is full and nothing was taken, the filter has to say RELAY_STOP. At the end of the flow (has_ended) it is asked once
+ * more about what it has left; what it leaves then goes nowhere. */
 typedef enum relay_step relay_filter_fn(void *data, struct buf *in, struct buf *out);
 
 struct relay_flow {
