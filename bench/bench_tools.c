@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FOLDERS = 200, FILES = 100, FILE_LINES = 60, TURNS_SHARE = 8 };
+enum { FOLDERS = 200, FOLDERS_QUICK = 10, FILES = 100, FILE_LINES = 60, TURNS_SHARE = 8 };
 
 static void make_folder(const char *path)
 {
@@ -25,10 +25,11 @@ static void make_folder(const char *path)
 static void make_files(const struct bench *bench)
 {
     AUTO(buf_done) struct buf text = {.max = 64 << 10};
+    const int folders = bench_is_quick(bench) ? FOLDERS_QUICK : FOLDERS;
 
     for (int i = 0; i < FILE_LINES; i++)
         buf_appendf(&text, "%d: the quick brown fox jumps over the lazy dog\n", i);
-    for (int i = 0; i < FOLDERS; i++) {
+    for (int i = 0; i < folders; i++) {
         AUTO_FREE char *folder = alloc_strf("%s/folder%03d", bench->ws, i);
 
         make_folder(folder);
@@ -47,7 +48,7 @@ static void make_files(const struct bench *bench)
 /* What grep is to find, once, so that it ends with 0. */
 static void make_needle(const struct bench *bench)
 {
-    AUTO_FREE char *path = path_join(bench->ws, "folder100/needle");
+    AUTO_FREE char *path = path_join(bench->ws, "folder005/needle");
     AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     struct err err;
 

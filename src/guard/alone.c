@@ -232,14 +232,7 @@ struct answer alone_do(const struct request *request)
     case CALL_LINK:
     case CALL_RENAME:
     case CALL_ACCESS:
-    case CALL_UMASK:
-    case CALL_CHDIR:
-    case CALL_AFFINITY:
-    case CALL_SOCKET:
-    case CALL_CONNECT:
-    case CALL_BIND:
-    case CALL_SIGNAL:
-    case CALL_EXEC:
+    case CALLS_OF_NO_FILE:
         break;
     }
     return answer_continue();

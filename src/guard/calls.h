@@ -10,6 +10,7 @@ enum call_kind {
     CALL_RENAME,
     CALL_CHANGE, /* of what is there: removed, its mode, owner, times or size set */
     CALL_ACCESS,
+    /* not about files */
     CALL_UMASK,
     CALL_CHDIR,
     CALL_AFFINITY, /* of any thread, its processors are set */
@@ -19,6 +20,9 @@ enum call_kind {
     CALL_SIGNAL,
     CALL_EXEC, /* its arguments come right behind the path */
 };
+
+/* As a case of a switch over calls about files. */
+#define CALLS_OF_NO_FILE CALL_UMASK... CALL_EXEC
 
 enum { CALL_NONE = -1 };
 

@@ -157,10 +157,13 @@ static void keep_lock(struct command *command, const struct object *object)
     command->git_locks_len = len;
 }
 
-void git_close_locks(struct command *command)
+void git_end(struct command *command)
 {
     while (command->git_locks_len)
         close(command->git_locks[--command->git_locks_len]);
+    while (command->git_links_len)
+        free(command->git_links[--command->git_links_len]);
+    free(command->git_links);
 }
 
 /* --- what may be done --- */
@@ -395,42 +398,46 @@ static const char *text_of(const struct bytes *bytes)
     return bytes->at ? bytes->at : "";
 }
 
+/* --- submodules ---
+ *
+ * git enters each that the index names. So an index may name those that it has named since the command began: their .git is
+ * protected. One that is protected for another reason need not be what somebody wanted to be entered. */
+
 struct links {
-    const struct map *map;
-    char worktree[PATH_MAX]; /* "": it is not known where it is */
-    const struct bytes *old; /* index */
-    size_t hash;
-    const char *wanted; /* by is_other() */
-    bool is_found;
+    struct command *command;
+    const char *index; /* its path */
 };
 
-static bool is_other(void *data, const char *path)
+static bool is_known(void *data, const char *path)
 {
-    struct links *links = data;
+    const struct links *links = data;
+    const struct command *command = links->command;
+    const size_t len = strlen(links->index);
 
-    links->is_found = strcmp(path, links->wanted) == 0;
-    return !links->is_found;
+    for (uint32_t i = 0; i < command->git_links_len; i++)
+        if (strncmp(command->git_links[i], links->index, len) == 0 &&
+            command->git_links[i][len] == ':' && strcmp(command->git_links[i] + len + 1, path) == 0)
+            return true;
+    return false;
 }
 
-/* A submodule that was one, or whose .git is protected from the command and stays: git enters each of them. */
-static bool may_be_link(void *data, const char *path)
+/* Where there is no room it is not known, and may not come back. */
+static bool get_known(void *data, const char *path)
 {
-    struct links *links = data;
-    char git[PATH_MAX];
-    int entry;
+    const struct links *links = data;
+    struct command *command = links->command;
+    char **items;
+    char *item;
 
-    if (*links->worktree &&
-        snprintf(git, sizeof git, "%s/%s/.git", links->worktree, path) < (int)sizeof git) {
-        entry = map_find(links->map, git);
-        if (entry != GUARD_NO_ENTRY && strcmp(map_path(links->map, entry), git) == 0 &&
-            map_access(links->map, entry) != GUARD_WRITE &&
-            !(links->map->entries[entry].flags & GUARD_ENTRY_REMOVABLE))
-            return true;
-    }
-    links->wanted = path;
-    links->is_found = false; /* as in an old one that cannot be read */
-    git_index_each_link(links->old->at, links->old->len, links->hash, is_other, links);
-    return links->is_found;
+    if (is_known(data, path) || command->git_links_len == GUARD_GIT_LINKS)
+        return true;
+    items = realloc(command->git_links, (command->git_links_len + 1) * sizeof *items);
+    if (!items)
+        return true;
+    command->git_links = items;
+    if (asprintf(&item, "%s:%s", links->index, path) >= 0)
+        items[command->git_links_len++] = item;
+    return true;
 }
 
 static bool is_any(void *data, const char *path)
@@ -458,28 +465,26 @@ static bool map_config(int dir, bool is_of_worktree, struct bytes *ret)
     return fd < 0 ? errno == ENOENT : map_file(fd, ret);
 }
 
-static bool is_index_safe(const struct command *command, const struct object *to, int dir,
+static bool is_index_safe(struct command *command, const struct object *to, int dir,
                           const struct bytes *old, const struct bytes *new)
 {
-    struct links links = {.map = &command->map, .old = old};
+    struct links links = {.command = command, .index = to->path};
     const bool is_of_worktree = name_in(command, to).is_of_worktree;
-    const size_t len = strlen(to->path);
     AUTO(bytes_done) struct bytes config = {0};
+    size_t hash;
 
     if (!map_config(dir, is_of_worktree, &config))
         return false;
-    links.hash = git_config_hash_bytes(text_of(&config), config.len);
-    if (!links.hash)
+    hash = git_config_hash_bytes(text_of(&config), config.len);
+    if (!hash)
         return false;
-    if (is_of_worktree && is_new_worktree(command, to, dir))
-        return git_index_each_link(new->at, new->len, links.hash, is_any, NULL);
-    if (len > 11 && strcmp(to->path + len - 11, "/.git/index") == 0 &&
-        !git_config_has_worktree(text_of(&config), config.len))
-        snprintf(links.worktree, sizeof links.worktree, "%.*s", (int)(len - 11), to->path);
-    return git_index_each_link(new->at, new->len, links.hash, may_be_link, &links);
+    git_index_each_link(old->at, old->len, hash, get_known, &links);
+    return git_index_each_link(
+        new->at, new->len, hash,
+        is_of_worktree && is_new_worktree(command, to, dir) ? is_any : is_known, &links);
 }
 
-static bool is_safe(const struct command *command, const struct object *to, int dir,
+static bool is_safe(struct command *command, const struct object *to, int dir,
                     const struct bytes *old, const struct bytes *new)
 {
     const enum git_kind kind = name_in(command, to).kind;
@@ -587,8 +592,12 @@ static struct answer make_commondir(const struct request *request, const struct 
     if (lost < 0 || !place_outside(&object->place, &place) || !request_is_valid(request))
         return answer_continue();
     fd = openat(place.dir, place.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0 || write(fd, text, sizeof text - 1) != (ssize_t)sizeof text - 1)
+    if (fd < 0)
         return answer_continue();
+    if (write(fd, text, sizeof text - 1) != (ssize_t)sizeof text - 1) {
+        unlinkat(place.dir, place.name, 0);
+        return answer_error(ENOSPC);
+    }
     status =
         request_give(request, lost, request_argument(request, request->call->flags) & O_CLOEXEC);
     return status ? answer_error(status) : (struct answer){.kind = ANSWER_LATER};

@@ -18,4 +18,4 @@ bool git_allows(const struct request *request, struct object *const objects[2]);
 /* Does it. CONTINUE: it was not done. */
 struct answer git_do(const struct request *request, struct object *const objects[2]);
 
-void git_close_locks(struct command *command);
+void git_end(struct command *command);

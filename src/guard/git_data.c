@@ -251,18 +251,6 @@ size_t git_config_hash_bytes(const char *config, size_t len)
     return bytes;
 }
 
-bool git_config_has_worktree(const char *config, size_t len)
-{
-    const struct text whole = {config, len};
-    struct reader reader = {.rest = whole, .is_known = true};
-    struct text line;
-
-    while (next_kept(&reader, whole, &line))
-        if (has_word(line, "worktree"))
-            return true;
-    return false;
-}
-
 /* --- index --- */
 
 /* `name`, of `len` bytes, is .git however it is spelled: also where that would be NTFS, or where case is folded by

@@ -16,9 +16,6 @@ bool git_config_is_same(const char *old, size_t old_len, const char *new, size_t
  * says of it is no data: it is what a command cannot change. */
 size_t git_config_hash_bytes(const char *config, size_t len);
 
-/* The work tree may be another directory than the one around the repository. */
-bool git_config_has_worktree(const char *config, size_t len);
-
 /* Each submodule that the index names is taken. false: one was not, or it is split, or names what git would make outside of
  * the work tree, or no index. */
 bool git_index_each_link(const void *bytes, size_t len, size_t hash,

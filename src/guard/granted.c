@@ -142,14 +142,7 @@ bool granted_can(const struct request *request, struct object *const objects[2])
                may_go(request, objects[1]);
     case CALL_CHANGE:
         return can_change(request, first);
-    case CALL_UMASK:
-    case CALL_CHDIR:
-    case CALL_AFFINITY:
-    case CALL_SOCKET:
-    case CALL_CONNECT:
-    case CALL_BIND:
-    case CALL_SIGNAL:
-    case CALL_EXEC:
+    case CALLS_OF_NO_FILE:
         break;
     }
     return false;
@@ -377,14 +370,7 @@ static struct answer act(const struct request *request, struct object *const obj
         return do_rename(request, objects[0], first, second);
     case CALL_CHANGE:
         return do_change(request, objects[0], first);
-    case CALL_UMASK:
-    case CALL_CHDIR:
-    case CALL_AFFINITY:
-    case CALL_SOCKET:
-    case CALL_CONNECT:
-    case CALL_BIND:
-    case CALL_SIGNAL:
-    case CALL_EXEC:
+    case CALLS_OF_NO_FILE:
         break;
     }
     return answer_continue();

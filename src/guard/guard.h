@@ -122,7 +122,7 @@ struct execs {
     bool has_begun; /* the launcher has executed the command */
 };
 
-enum { GUARD_GIT_LOCKS = 16 };
+enum { GUARD_GIT_LOCKS = 16, GUARD_GIT_LINKS = 4096 };
 
 struct command {
     int channel;
@@ -137,6 +137,8 @@ struct command {
     int git_locks
         [GUARD_GIT_LOCKS]; /* those of the command's own (O_PATH), so that no other file is one of them */
     uint32_t git_locks_len;
+    char **git_links; /* INDEX:PATH of submodules that an index has named */
+    uint32_t git_links_len;
     struct folder *folders;
     uint32_t folders_len;
     struct held_name *held_names;

@@ -686,14 +686,7 @@ struct answer judge(const struct request *request, struct answer answer)
         return judge_link(request, answer);
     case CALL_RENAME:
         return judge_rename(request, answer);
-    case CALL_UMASK:
-    case CALL_CHDIR:
-    case CALL_AFFINITY:
-    case CALL_SOCKET:
-    case CALL_CONNECT:
-    case CALL_BIND:
-    case CALL_SIGNAL:
-    case CALL_EXEC:
+    case CALLS_OF_NO_FILE:
         break;
     }
     return answer;

@@ -107,7 +107,7 @@ void command_free(struct command *command)
     nested_end(command);
     folders_close(command);
     kept_close_all(command);
-    git_close_locks(command);
+    git_end(command);
     if (command->listener >= 0)
         close(command->listener);
     if (command->map_size) {

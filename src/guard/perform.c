@@ -683,14 +683,7 @@ struct answer perform(const struct request *request)
         return perform_rename(request);
     case CALL_CHANGE:
     case CALL_ACCESS:
-    case CALL_UMASK:
-    case CALL_CHDIR:
-    case CALL_AFFINITY:
-    case CALL_SOCKET:
-    case CALL_CONNECT:
-    case CALL_BIND:
-    case CALL_SIGNAL:
-    case CALL_EXEC:
+    case CALLS_OF_NO_FILE:
         break;
     }
     return answer_continue();

@@ -295,8 +295,8 @@ static struct job *job_new(const struct job_options *options)
     job->access = options->access;
     job->tap = options->tap;
     job->data = options->data;
-    resource_limits_open(sandbox_limits(process->sandbox), options->limits, options->cgroup_base,
-                         &job->limits);
+    resource_limits_open(sandbox_limits(process->sandbox), options->limits, &job->limits);
+    job->limits.without_cgroup = options->without_cgroup;
     job->input =
         job->info.has_tty || process->input == PROCESS_STDIN_PIPE ? INPUT_IS_OPEN : INPUT_IS_CLOSED;
     job->memory_max = options->output.memory_max;

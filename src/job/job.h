@@ -64,7 +64,7 @@ struct job_options {
     /* Its events, data and limiter do not count; a zeroed drain is JOB_DRAIN_QUIET_NS. */
     const struct process_options *process;
     const struct resource_limits *limits; /* over the sandbox's; NULL: nothing is said */
-    const char *cgroup_base;              /* as in resource_limits_open() */
+    bool without_cgroup;                  /* as in struct resource_limits_scope */
     const struct access_map *access; /* what the sandbox was made for, borrowed until it has ended
                                         and job_denials() was called; names denials; NULL: none */
     bool

@@ -552,7 +552,7 @@ struct job_run *job_run_start(const struct job_run_options *options, struct err 
             .command = options->argv[0],
             .process = &process,
             .limits = &options->limits,
-            .cgroup_base = options->cgroup_base,
+            .without_cgroup = options->without_cgroup,
             .access = options->access,
             .topics = options->topics,
             .audit_topics = options->audit_topics,

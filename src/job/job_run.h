@@ -55,8 +55,8 @@ struct job_run_options {
     const struct access_map *access; /* what the sandbox was made for; names denials; NULL: none */
     unsigned topics;                 /* these two as in struct job_options */
     unsigned audit_topics;
-    bool is_judged;          /* as in struct job_options */
-    const char *cgroup_base; /* as in resource_limits_open() */
+    bool is_judged;      /* as in struct job_options */
+    bool without_cgroup; /* as in struct resource_limits_scope */
     char *const *argv;
     const char *program; /* executed instead of argv[0]; may be NULL */
     char *const *env;

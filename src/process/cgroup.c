@@ -30,7 +30,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FILE_MAX ((size_t)1 << 20) /* bytes of one of the kernel's text files */
 #define CGROUP_PREFIX "cordon-"
 enum { KILLED_MAX = 100000 }; /* processes of one cgroup, for a loop that has to end */
 #define CLOSE_WAIT_MS 1000    /* for killed processes to leave; they have nothing to wait for */
@@ -145,7 +144,7 @@ static bool folder_read(const struct folder *folder, const char *file, struct bu
     AUTO_CLOSE int fd = openat(folder->fd, file, O_RDONLY | O_CLOEXEC);
     struct err ignored;
 
-    buf_init(text, FILE_MAX);
+    buf_init(text, CGROUP_FILE_MAX);
     return fd >= 0 && buf_read_fd(text, fd, &ignored) == 0 && text->len;
 }
 

@@ -20,8 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_MAX ((size_t)1 << 20) /* bytes of one of the kernel's text files */
-
 static const char *const controllers[CGROUP_CONTROLLERS] = {"memory", "pids"};
 
 /* `word` is among those of `text`, up to the end of the line, which any of `between` parts. */
@@ -109,8 +107,8 @@ static bool is_usable(const char *dir)
     AUTO(buf_done) struct buf text = {0};
     struct err ignored;
 
-    return is_writable(dir) && fd_read_file(control, FILE_MAX, &text, &ignored) == 0 && text.len &&
-           has_word(text.data, "memory", " \n") && has_word(text.data, "pids", " \n");
+    return is_writable(dir) && fd_read_file(control, CGROUP_FILE_MAX, &text, &ignored) == 0 &&
+           text.len && has_word(text.data, "memory", " \n") && has_word(text.data, "pids", " \n");
 }
 
 /* --- --- */
@@ -124,8 +122,8 @@ int cgroup_own_read(const struct cgroup_paths *paths, struct cgroup_own *ret, st
     AUTO_FREE char *own = NULL;
 
     *ret = (struct cgroup_own){0};
-    if (fd_read_file(self, FILE_MAX, &cgroups, err) ||
-        fd_read_file(mountinfo, FILE_MAX, &mounts, err))
+    if (fd_read_file(self, CGROUP_FILE_MAX, &cgroups, err) ||
+        fd_read_file(mountinfo, CGROUP_FILE_MAX, &mounts, err))
         return -1;
     own = cgroups.len ? find_own_path(cgroups.data, NULL) : NULL;
     ret->is_top = own && str_eq(own, "/");

@@ -3,6 +3,8 @@
 
 #include "process/cgroup.h"
 
+#define CGROUP_FILE_MAX ((size_t)1 << 20) /* bytes of one of the kernel's text files */
+
 struct cgroup_own {
     char *v2;                     /* the directory as it is mounted here; NULL: none is seen */
     char *v1[CGROUP_CONTROLLERS]; /* the same of each controller that v1 has */

@@ -29,10 +29,9 @@ const char *limit_mechanism_name(enum limit_mechanism mechanism)
 }
 
 void resource_limits_open(const struct resource_limits *of_sandbox,
-                          const struct resource_limits *asked, const char *base,
-                          struct resource_limits_scope *ret)
+                          const struct resource_limits *asked, struct resource_limits_scope *ret)
 {
-    *ret = (struct resource_limits_scope){.cgroup_base = base};
+    *ret = (struct resource_limits_scope){0};
     if (of_sandbox)
         ret->asked = *of_sandbox;
     if (asked)
@@ -115,7 +114,7 @@ static void open_cgroup(struct resource_limits_scope *scope, pid_t launcher)
 
     if (!limits.of[CGROUP_MEMORY] && !limits.of[CGROUP_PIDS])
         return;
-    if (scope->cgroup_base) {
+    if (scope->without_cgroup) {
         err_set(&scope->no_cgroup, ERR_UNSUPPORTED, "none was wanted");
         return;
     }

@@ -33,17 +33,16 @@ const char *limit_mechanism_name(enum limit_mechanism mechanism);
 /* Limits in force for one command. */
 struct resource_limits_scope {
     struct resource_limits asked;
-    const char *cgroup_base; /* for tests; as in resource_limits_open() */
+    bool without_cgroup; /* none is wanted: for tests */
     enum limit_mechanism by[LIMIT_COUNT];
     enum process_counter counter; /* as the launch said */
     struct cgroup *cgroup;        /* owned; NULL without one */
     struct err no_cgroup;         /* why, when one was wanted */
 };
 
-/* Nothing is done yet. `base`: NULL, or "" for no cgroup at all. */
+/* Nothing is done yet. */
 void resource_limits_open(const struct resource_limits *of_sandbox,
-                          const struct resource_limits *asked, const char *base,
-                          struct resource_limits_scope *ret);
+                          const struct resource_limits *asked, struct resource_limits_scope *ret);
 
 /* A launch_limiter; `data` is the scope. A launch that is tried again calls it again. */
 void resource_limits_apply(void *data, pid_t launcher, enum process_counter counter,

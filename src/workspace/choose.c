@@ -164,8 +164,9 @@ static int choose_hosts(struct workspace *workspace, const struct workspace_requ
     return network_policy_merge(&profile->network_policy, request->hosts, err);
 }
 
-static int choose_network_and_watch(struct workspace *workspace,
-                                    const struct workspace_request *request, struct err *err)
+/* What is said for this one in place of what the profile says. */
+static int choose_overrides(struct workspace *workspace, const struct workspace_request *request,
+                            struct err *err)
 {
     const struct workspace_words *words = request->words;
     struct profile *profile = &workspace->profile;
@@ -279,7 +280,7 @@ int workspace_choose(struct workspace *workspace, const struct workspaces_option
 {
     return choose_profile(workspace, owner, request, err) ||
                    choose_mode(workspace, owner, request, err) ||
-                   choose_network_and_watch(workspace, request, err) ||
+                   choose_overrides(workspace, request, err) ||
                    add_entries(workspace, owner, request, err) ||
                    add_sockets(workspace, owner, request, err)
                ? -1

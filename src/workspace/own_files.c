@@ -41,6 +41,14 @@ int own_files_hide(const struct strv *own, const struct host_view *view, struct 
     return 0;
 }
 
+static bool is_held(const char *path, const struct strv *held)
+{
+    for (size_t i = 0; i < held->len; i++)
+        if (path_is_within(path, held->items[i]))
+            return true;
+    return false;
+}
+
 /* What rules the next command must not be writable by way of a link either: what it leads to is held, and who
  * could turn it gets no sandbox. */
 static int guard_path(const char *path, const struct access_map *map, struct strv *ret,
@@ -48,9 +56,12 @@ static int guard_path(const char *path, const struct access_map *map, struct str
 {
     AUTO(path_walk_done) struct path_walk walk = {0};
 
-    if (path_walk(&host_view_real, path, &walk, err) ||
-        protect_check_links(map, path, walk.links, walk.links_len, err))
+    if (path_walk(&host_view_real, path, &walk, err))
         return err_wrap(err, "Cordon's configuration");
+    for (size_t i = 0; i < walk.links_len; i++)
+        if (!is_held(walk.links[i].path, ret) &&
+            protect_check_links(map, path, &walk.links[i], 1, err))
+            return err_wrap(err, "Cordon's configuration");
     strv_push(ret, walk.path);
     return 0;
 }

@@ -156,7 +156,7 @@ def test_where_nobody_is_asked_nothing_is_held(place, out, words):
 
 def test_the_time_of_the_command_stands_still(place, out):
     hook = Hook(place, thinks="1")
-    result = place.json("run", "--json", "--timeout", "500ms", *hook.words, "--", "touch", f"{out}/new")
+    result = place.json("run", "--json", "--timeout", "900ms", *hook.words, "--", "touch", f"{out}/new")
     assert result["end"] == "exited" and result["wall_time_ns"] > 900_000_000
     assert result["approval"]["questions"][0]["held_ms"] >= 900
 

@@ -178,13 +178,13 @@ def test_killing_cordon_kills_the_command(place):
                                     "trap '' TERM; echo out; while :; do sleep 0.01; done",
                                     "echo out; setsid sleep 1000 & wait"])
 def test_timeout_keeps_the_output_and_exits_with_124(place, script):
-    ran = place.shell(script, "--timeout", "300ms", "--kill-after", "100ms")
+    ran = place.shell(script, "--timeout", "1s", "--kill-after", "100ms")
     assert (ran.returncode, ran.stdout) == (124, "out\n")
     assert ran.stderr.startswith("cordon: time is up after ")
 
 
 def test_timeout_in_json(place):
-    result = place.json("run", "--json", "--timeout=200ms", "--", "sh", "-c",
+    result = place.json("run", "--json", "--timeout=1s", "--", "sh", "-c",
                         "echo out; sleep 1000", code=124)
     assert (result["end"], result["timed_out"], result["stdout"]) == ("timed-out", True, "out\n")
 

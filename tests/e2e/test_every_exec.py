@@ -220,10 +220,10 @@ def test_a_name_holds(ruled):
 # --- asked
 
 
-def hook(place, decision):
+def hook(place, decision, thinks=0.3):
     script = place.base / "hook"
     script.write_text(f"#!/bin/sh\ncat >>{place.base}/asked; echo >>{place.base}/asked\n"
-                      f"sleep 0.3\necho '{{\"decision\": \"{decision}\"}}'\n")
+                      f"sleep {thinks}\necho '{{\"decision\": \"{decision}\"}}'\n")
     script.chmod(0o755)
     return ["--approval-hook", str(script)]
 
@@ -265,7 +265,7 @@ def test_a_yes_lets_out_only_as_in_codex(ruled):
 
 
 def test_clocks_stand_still(ruled):
-    result = judged(ruled, "id -u; id -g", *hook(ruled, "approved"), "--timeout", "500ms")
+    result = judged(ruled, "id -u; id -g", *hook(ruled, "approved", thinks=0.6), "--timeout", "1s")
     assert result["end"] == "exited" and not result["timed_out"]
 
 

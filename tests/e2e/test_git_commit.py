@@ -5,24 +5,9 @@ import subprocess
 
 import pytest
 
-from tools import Sides, need, passes, where
+from tools import GIT_SETTINGS, GIT_WHO, Sides, need, passes, where
 
-WHEN = "2001-02-03T04:05:06Z"
-WHO = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_AUTHOR_DATE": WHEN,
-       "GIT_COMMITTER_NAME": "C", "GIT_COMMITTER_EMAIL": "c@example.org", "GIT_COMMITTER_DATE": WHEN,
-       "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
-SETTINGS = """
-[protocol "file"]
-    allow = always
-[init]
-    defaultBranch = main
-[pack]
-    threads = 1
-[gc]
-    auto = 0
-[advice]
-    detachedHead = false
-[user]
+SETTINGS = GIT_SETTINGS + """[user]
     name = A
     email = a@example.org
 """
@@ -70,7 +55,7 @@ def workspace(place, script):
     need("git")
     (place.home / ".gitconfig").write_text(SETTINGS)
     shutil.rmtree(place.ws)
-    made = subprocess.run(["sh", "-c", f"mkdir ../ws; {script}"], cwd=place.outside, env={**place.env, **WHO}, check=False,
+    made = subprocess.run(["sh", "-c", f"mkdir ../ws; {script}"], cwd=place.outside, env={**place.env, **GIT_WHO}, check=False,
                           capture_output=True, text=True)
     assert made.returncode == 0, made.stderr[-500:]
 
@@ -78,7 +63,7 @@ def workspace(place, script):
 @pytest.mark.parametrize("day", DAYS)
 def test_a_repository_as_outside(place, day):
     workspace(place, ORIGIN)
-    sides = Sides(place, loose=[("Device or resource busy", "Directory not empty")], env=WHO,
+    sides = Sides(place, loose=[("Device or resource busy", "Directory not empty")], env=GIT_WHO,
                   unlike=["*/index", "*.idx", "*.rev", "*/rr-cache/*"])
     sides.is_alike("set -e\n" + DAYS[day] + "\ngit fsck; git status --short; git log --all --format=%h%d", "--git", "commit")
 
@@ -86,7 +71,7 @@ def test_a_repository_as_outside(place, day):
 def test_init_as_outside(place):
     """A folder that is no repository becomes one, with all that git's templates have; and so does one in it."""
     workspace(place, "true")
-    sides = Sides(place, env=WHO, unlike=["*/index"])
+    sides = Sides(place, env=GIT_WHO, unlike=["*/index"])
     sides.is_alike("set -e; git init; git init -q; echo a > a; git add a; git init sub; rm -rf sub; git commit -m a; git config user.name B; "
                    "git branch -m other; rm a; echo b > b; mv b c; git add -A; git commit -qm b; git gc -q; git fsck; git log; "
                    "mkdir d; mv d e; rmdir e; : > c; truncate -s 9 c; git stash -q; git worktree add -q side; "
@@ -98,9 +83,9 @@ def test_a_worktree_of_a_repository_elsewhere(place):
     workspace(place, "cd ../outside; git init -q main; cd main; git commit -q --allow-empty -m 1; rmdir ../../ws; "
                      "git worktree add -q ../../ws")
     out = passes(place.shell("echo x > x; git add x && git commit -qm 2 && git tag t && git stash list && git log --format=%s",
-                             "--git", "commit", env=WHO))
+                             "--git", "commit", env=GIT_WHO))
     assert out == "2\n1\n"
-    refused = place.shell("git commit -q --allow-empty -m 3", env=WHO)
+    refused = place.shell("git commit -q --allow-empty -m 3", env=GIT_WHO)
     assert refused.returncode and "Allow it with --git commit," in refused.stderr
     main = place.outside / "main/.git"
     ran = place.shell("cd ../outside/main/.git; echo x > hooks/pre-commit; echo x >> config; echo x > ../file; "
@@ -114,11 +99,11 @@ def test_the_denial_names_what_helps(place, what):
     """Once, exactly, and nothing wider: and it does help."""
     workspace(place, "true" if "init" in what else ORIGIN)
     (place.ws / "a").write_text("x")
-    ran = place.run("--", *what.split(), env=WHO)
+    ran = place.run("--", *what.split(), env=GIT_WHO)
     assert ran.returncode
     assert ran.stderr.count("Allow it with --git commit, or in config.toml under [permissions.NAME]: git = \"commit\"") == 1
     assert "--writable" not in ran.stderr
-    passes(place.run("--git", "commit", "--", *what.split(), env=WHO))
+    passes(place.run("--git", "commit", "--", *what.split(), env=GIT_WHO))
 
 
 @pytest.mark.parametrize("script", ["echo x > .git/hooks/pre-commit", "git config core.fsmonitor x", "echo x > .git/info/exclude",
@@ -160,7 +145,7 @@ def test_signing_by_the_agent(place):
     place.cleanup.callback(agent.wait)
     place.cleanup.callback(agent.terminate)
     agent.stdout.readline()
-    env = {**WHO, "SSH_AUTH_SOCK": str(socket)}
+    env = {**GIT_WHO, "SSH_AUTH_SOCK": str(socket)}
     subprocess.run(["ssh-add", "-q", key], env={**place.env, **env}, check=True)
     key.unlink()
     sign = ["--", "git", "-c", "gpg.format=ssh", "-c", f"user.signingKey={key}.pub", "commit", "-S", "--allow-empty", "-qm", "signed"]

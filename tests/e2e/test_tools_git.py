@@ -1,10 +1,7 @@
 """git inside: reading everywhere, committing only where `.git` was opened again."""
 import pytest
 
-from tools import Sides, need, passes
-
-IDENTITY = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_COMMITTER_NAME": "C", "GIT_COMMITTER_EMAIL": "c@example.org"}
+from tools import GIT_SETTINGS, GIT_WHO, Sides, need, passes
 
 OPEN_AGAIN = """
 default_permissions = "dev"
@@ -19,7 +16,7 @@ extends = ":workspace"
 def repository(place):
     """A place whose workspace is a repository with one commit and one change."""
     need("git")
-    place.env.update(IDENTITY)
+    place.env.update(GIT_WHO)
     passes(place.run("--sandbox", "disabled", "--", "git", "init", "-q", "-b", "main", "."))
     (place.ws / "file").write_text("one\n")
     passes(place.shell("git add file && git commit -qm first", "--sandbox", "disabled"))
@@ -91,22 +88,6 @@ def test_a_folder_of_a_repository_above(repository):
     assert " M ../file" in out or " M file" in out
     assert not (sub / ".git").exists()
 
-
-NESTED = {**IDENTITY, "GIT_AUTHOR_DATE": "2001-02-03T04:05:06Z", "GIT_TERMINAL_PROMPT": "0",
-          "GIT_COMMITTER_DATE": "2001-02-03T04:05:06Z"}
-
-SETTINGS = """
-[protocol "file"]
-    allow = always
-[init]
-    defaultBranch = main
-[pack]
-    threads = 1
-[gc]
-    auto = 0
-[advice]
-    detachedHead = false
-"""
 
 # What a day with a repository is made of; each begins in a new folder, in which `work` is a clone of
 # `origin.git` with three commits.
@@ -183,15 +164,15 @@ ORIGIN = ("git init -q first; cd first; for i in 1 2 3; do echo $i > a; echo $i 
 def test_a_nested_repository_as_outside(place, day):
     """In a folder of the workspace a repository may be made, and all of git works in it."""
     need("git")
-    (place.home / ".gitconfig").write_text(SETTINGS)
-    sides = Sides(place, env=NESTED, unlike=["*/index", "*.idx", "*/rerere*", "*/rr-cache/*", "*.rev"])
+    (place.home / ".gitconfig").write_text(GIT_SETTINGS)
+    sides = Sides(place, env=GIT_WHO, unlike=["*/index", "*.idx", "*/rerere*", "*/rr-cache/*", "*.rev"])
     sides.is_alike("set -e\n" + ORIGIN + DAYS[day])
     assert not (place.ws / ".git").exists()
 
 
 def test_all_of_git_in_a_reopened_repository(repository):
     """The repository of the workspace itself, where it was opened again."""
-    sides = Sides(repository, env=NESTED, unlike=["*/index"])
+    sides = Sides(repository, env=GIT_WHO, unlike=["*/index"])
     sides.is_alike("git add -A; git commit -m 2; git checkout -b topic; git stash list; echo 3 > file; "
                    "git stash; git stash pop; git commit -am 3; git checkout main; git merge topic; "
                    "git branch -d topic; git rebase HEAD~1; git gc -q; git fsck; git log --stat",

@@ -18,6 +18,25 @@ from harness import BUILD, CORDON, LAUNCHER, WAIT
 
 PYTHON = "/usr/bin/python3"
 
+# Commits by these have the same names on both sides.
+GIT_WHO = {f"GIT_{who}_{what}": text for who in ("AUTHOR", "COMMITTER") for what, text in
+           (("NAME", who[0]), ("EMAIL", f"{who[0].lower()}@example.org"), ("DATE", "2001-02-03T04:05:06Z"))}
+GIT_WHO |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
+
+# ~/.gitconfig where both sides have to do the same: nothing in the background, or by the number of processors.
+GIT_SETTINGS = """
+[protocol "file"]
+    allow = always
+[init]
+    defaultBranch = main
+[pack]
+    threads = 1
+[gc]
+    auto = 0
+[advice]
+    detachedHead = false
+"""
+
 
 def need(*programs):
     """Skips the test where the machine lacks a program."""

@@ -116,9 +116,19 @@ def held_by_the_helper(name, case):
         "cordon=" not in inspect.getsource(case.play)
 
 
-def need_cordon(lack):
+def check_held(case, name, tools, lack, flags=(), helper=False, may_refuse=False):
+    """The attack has been tried, and did not succeed: or Cordon did not start it, where that is an answer."""
     if not CORDON.exists():
         lack(f"{CORDON} is not built")
+    outcome = play(case, name, True, tools, flags, helper)
+    if outcome.missing:
+        lack(outcome.missing)
+    assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
+    assert outcome.appeared == []
+    if outcome.refused:
+        assert case.refusal_holds or may_refuse, f"Cordon refused to run the attack:\n{outcome.runs}"
+    else:
+        assert outcome.started or case.silent, f"the attack never ran:\n{outcome.runs}"
 
 
 @pytest.mark.parametrize("name,case", pairs(whole))
@@ -131,56 +141,25 @@ def test_succeeds_bare(name, case, tools, lack):
 
 @pytest.mark.parametrize("name,case", pairs(with_namespaces))
 def test_fails_inside(name, case, tools, lack):
-    need_cordon(lack)
-    outcome = play(case, name, True, tools)
-    if outcome.missing:
-        lack(outcome.missing)
-    assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
-    assert outcome.appeared == []
-    if outcome.refused:
-        assert case.refusal_holds, f"Cordon refused to run the attack:\n{outcome.runs}"
-    else:
-        assert outcome.started or case.silent, f"the attack never ran:\n{outcome.runs}"
+    check_held(case, name, tools, lack)
 
 
 @pytest.mark.parametrize("name,case", pairs(held_without_namespaces))
 def test_fails_without_namespaces(name, case, tools, lack):
     """What is left (Landlock, seccomp) holds what it claims; what it cannot express is refused."""
-    need_cordon(lack)
-    outcome = play(case, name, True, tools, flags=["--profile", "read-only"])
-    if outcome.missing:
-        lack(outcome.missing)
-    assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
-    assert outcome.appeared == []
-    assert outcome.started or outcome.refused or case.silent, \
-        f"the attack never ran:\n{outcome.runs}"
+    check_held(case, name, tools, lack, flags=["--profile", "read-only"], may_refuse=True)
 
 
 @pytest.mark.parametrize("name,case", pairs(held_by_landlock))
 def test_fails_by_landlock_alone(name, case, tools, lack):
     """A workspace that can be written to, by Landlock and the guard (--sandbox landlock)."""
-    need_cordon(lack)
-    outcome = play(case, name, True, tools, flags=["--sandbox", "landlock"])
-    if outcome.missing:
-        lack(outcome.missing)
-    assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
-    assert outcome.appeared == []
-    if outcome.refused:
-        assert case.refusal_holds, f"Cordon refused to run the attack:\n{outcome.runs}"
-    else:
-        assert outcome.started or case.silent, f"the attack never ran:\n{outcome.runs}"
+    check_held(case, name, tools, lack, flags=["--sandbox", "landlock"])
 
 
 @pytest.mark.parametrize("name,case", pairs(held_by_the_helper))
 def test_fails_by_the_helper(name, case, tools, lack):
     """The flags of Codex's helper lead to the same sandbox."""
-    need_cordon(lack)
-    outcome = play(case, name, True, tools, helper=True)
-    if outcome.missing:
-        lack(outcome.missing)
-    assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
-    assert outcome.appeared == []
-    assert outcome.started or case.silent or outcome.refused and case.refusal_holds, outcome.runs
+    check_held(case, name, tools, lack, helper=True)
 
 
 def test_enough_attacks():

@@ -483,46 +483,6 @@ static int read_audit(struct config *config, struct err *err)
     return 0;
 }
 
-/* --- servers --- */
-
-/* Those that need no file: where secrets lie is said where the server is started. */
-static int read_ws_auth(struct config *config, struct err *err)
-{
-    static const char *const words[] = {"user-token", "own-processes", NULL};
-    const struct toml_node *node = toml_find(config->root, "ws_auth");
-    unsigned word;
-
-    if (node && config_word(config, node, words, &word, err))
-        return -1;
-    config->ws_auth = node ? words[word] : NULL;
-    return 0;
-}
-
-const char *config_ws_auth(const struct config *config)
-{
-    return config ? config->ws_auth : NULL;
-}
-
-/* --- layers --- */
-
-/* None at all is said by a profile, or for one command. */
-static int read_sandbox(struct config *config, struct err *err)
-{
-    static const char *const words[] = {"auto", "require", "landlock", NULL};
-    const struct toml_node *node = toml_find(config->root, "sandbox");
-    unsigned word;
-
-    if (node && config_word(config, node, words, &word, err))
-        return -1;
-    config->sandbox = node ? words[word] : NULL;
-    return 0;
-}
-
-const char *config_sandbox(const struct config *config)
-{
-    return config ? config->sandbox : NULL;
-}
-
 /* --- protected names --- */
 
 static int read_protect(struct config *config, struct err *err)
@@ -551,25 +511,41 @@ const struct protect_choice *config_protect(const struct config *config)
 
 /* --- loading --- */
 
+/* `ret` is static; NULL: there is no such key. */
+static int read_word(const struct config *config, const char *key, const char *const *words,
+                     const char **ret, struct err *err)
+{
+    const struct toml_node *node = toml_find(config->root, key);
+    unsigned word;
+
+    if (node && config_word(config, node, words, &word, err))
+        return -1;
+    *ret = node ? words[word] : NULL;
+    return 0;
+}
+
 /* The keys outside of profiles. */
 static int read_general(struct config *config, struct err *err)
 {
     static const char *const modes[] = {"read-only", "workspace-write", "danger-full-access", NULL};
+    /* those that need no file: where secrets lie is said where the server is started */
+    static const char *const ws_auth[] = {"user-token", "own-processes", NULL};
+    /* none at all is said by a profile, or for one command */
+    static const char *const sandbox[] = {"auto", "require", "landlock", NULL};
     const struct toml_node *root = config->root;
-    const struct toml_node *mode_node = toml_find(root, "sandbox_mode");
     const struct toml_node *name;
     const struct toml_node *unused;
-    unsigned mode = 3;
 
-    if ((mode_node && config_word(config, mode_node, modes, &mode, err)) ||
+    if (read_word(config, "sandbox_mode", modes, &config->sandbox_mode, err) ||
         config_read_approval(config, err) || read_environment(config, err) ||
-        read_audit(config, err) || read_protect(config, err) || read_ws_auth(config, err) ||
-        read_sandbox(config, err) || config_read_limits(config, root, &config->limits, err) ||
+        read_audit(config, err) || read_protect(config, err) ||
+        read_word(config, "ws_auth", ws_auth, &config->ws_auth, err) ||
+        read_word(config, "sandbox", sandbox, &config->sandbox, err) ||
+        config_read_limits(config, root, &config->limits, err) ||
         config_item(config, root, "default_permissions", TOML_STRING, &name, err) ||
         config_item(config, root, "permissions", TOML_TABLE, &unused, err) ||
         config_item(config, root, "sandbox_workspace_write", TOML_TABLE, &unused, err))
         return -1;
-    config->sandbox_mode = modes[mode];
     config->default_permissions = name ? name->string : NULL;
     return 0;
 }
@@ -623,6 +599,16 @@ const struct environment_policy *config_environment(const struct config *config)
 unsigned config_audit_trace(const struct config *config)
 {
     return config ? config->audit_trace : 0;
+}
+
+const char *config_ws_auth(const struct config *config)
+{
+    return config ? config->ws_auth : NULL;
+}
+
+const char *config_sandbox(const struct config *config)
+{
+    return config ? config->sandbox : NULL;
 }
 
 const char *config_default_profile(const struct config *config)

@@ -83,12 +83,11 @@ enum plan_flag {
     PLAN_FLAG_READ_ONLY = 1,
     PLAN_FLAG_FILE = 2,
     PLAN_FLAG_LISTENER = 4,
+    PLAN_FLAG_DIRECTORY = 8, /* LANDLOCK_RULE: skipped unless `path` is one, and no symlink;
+                                PLAN_FLAG_FILE: unless it is neither */
     PLAN_FLAG_AROUND =
         16, /* SECCOMP: PLAN_FD_CHANNEL is the map for the guard around this sandbox */
-    PLAN_FLAG_LISTED = 32,
-    PLAN_FLAG_DIRECTORY =
-        8, /* LANDLOCK_RULE: skipped unless `path` is one, and no symlink; PLAN_FLAG_FILE: unless it
-                                is neither */
+    PLAN_FLAG_LISTED = 32, /* MASK */
 };
 
 struct plan_record {

@@ -1,6 +1,6 @@
 /* Layers are probed by using them: no error text is parsed, and no version compared but one
- * (counts_pids()). A launch that
- * fails at a step which needs a layer takes that layer away, and the next plan does without.
+ * (counts_pids()). A launch that fails at a step which needs a layer takes that layer away, and the
+ * next plan does without.
  *
  *     all namespaces -> (root only) all but the user namespace -> none, Landlock and seccomp alone
  *     with its own /proc -> without, where a container hides parts of /proc

@@ -1,8 +1,7 @@
 /* See launch_limits.h. Since Linux 5.14 the kernel counts processes by user namespace and user, and a
  * command has a namespace of its own; that a kernel is not older shows in its Landlock (ABI 2 came with
  * 5.19). Root's processes are never counted (fork(2)): what bounds them is how many numbers their pid
- * namespace has.
- */
+ * namespace has. */
 #include "sandbox/linux/launch_limits.h"
 
 #include <sched.h>

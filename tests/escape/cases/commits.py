@@ -243,6 +243,16 @@ def the_first_index_of_a_worktree(stage):
 
 
 @attack()
+def a_repository_that_is_protected_as_a_worktree(stage):
+    """Only when the command has made of it what it wanted."""
+    program, mark = committed(stage)
+    try_all(stage, PLANTED + "mkdir -p .git/worktrees/x; echo $PWD/sub/.git > .git/worktrees/x/gitdir; "
+                             "cp .git/HEAD .git/worktrees/x/HEAD", program, "sub")
+    try_all(stage, "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub")
+    return git_is_trapped(stage, mark)
+
+
+@attack()
 def an_index_in_the_place_of_a_split_one(stage):
     """Which cannot be read, and so says nothing about what was a submodule."""
     program, mark = committed(stage)

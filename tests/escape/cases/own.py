@@ -129,15 +129,20 @@ def make_the_missing_configuration_behind_a_link(stage):
 
 @attack()
 def write_rules_and_presets_behind_links(stage):
-    """The workspace is where people keep their settings: links lead to a folder that is missing, and to a file."""
+    """The workspace is where people keep their settings: links lead to a folder that is missing, and to one in which there
+    is a link to a file."""
     settings = stage.out / "settings"
     preset = stage.file("ws/mine.toml")
-    (settings / "presets").mkdir(parents=True)
-    (settings / "presets/mine.toml").symlink_to(preset)
-    (settings / "rules").symlink_to(stage.ws / "rules")
+    (stage.ws / "presets").mkdir()
+    (stage.ws / "presets/mine.toml").symlink_to(preset)
+    settings.mkdir()
+    for name in ("rules", "presets"):
+        (settings / name).symlink_to(stage.ws / name)
     stage.env["CORDON_HOME"] = str(settings)
-    stage.shell("mkdir rules; echo 'write = [\"~/x\"]' >>mine.toml")
-    return (stage.ws / "rules").exists() or stage.is_changed(preset)
+    stage.shell("mkdir rules; echo 'write = [\"~/x\"]' >>mine.toml; touch presets/new.toml; ln -sf /etc/passwd presets/mine.toml;"
+                "mv presets moved")
+    return [path for path in (stage.ws / "rules", stage.ws / "moved", stage.ws / "presets/new.toml") if path.exists()] or \
+        stage.is_changed(preset) or not (stage.ws / "presets/mine.toml").samefile(preset)
 
 
 @attack(silent=True, private_tmp=True)
@@ -264,11 +269,12 @@ def keep_locked(stage, *words):
     next_cordon(stage, "rules", "add", "--", "first")
     next_cordon(stage, "log")
     process = lock_all(stage, stage.home / ".config/cordon")
-    next_cordon(stage, "log")  # may leave files that were not there before
-    process.stdin.write("again\n")
-    process.stdin.flush()
-    stage.note_until(process, "@locked")
-    next_cordon(stage, "run", *stage.flags, "--", "/bin/true")
+    if stage.inside:  # bare, where one attempt is enough, each waits for seconds
+        next_cordon(stage, "log")  # may leave files that were not there before
+        process.stdin.write("again\n")
+        process.stdin.flush()
+        stage.note_until(process, "@locked")
+        next_cordon(stage, "run", *stage.flags, "--", "/bin/true")
     said = next_cordon(stage, *words)
     process.stdin.close()
     process.wait(WAIT)

@@ -117,7 +117,7 @@ def outlive_a_signal_to_the_group(stage):
     def end(process):
         os.killpg(process.pid, signal.SIGINT)
         try:
-            process.wait(5 if stage.inside else 0.2)
+            process.wait(1 if stage.inside else 0.2)
         except subprocess.TimeoutExpired:  # it may well go on, in charge of its command
             process.kill()
             process.wait()

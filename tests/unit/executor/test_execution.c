@@ -131,7 +131,7 @@ static int setup(void **state)
     write_rules();
     use_profile("read-only");
     job_run_defaults(&session.job);
-    session.job.cgroup_base = "";
+    session.job.without_cgroup = true;
     return 0;
 }
 

@@ -78,7 +78,7 @@ static void run_limited(struct scene *scene, struct job_result *ret)
     options.argv = argv;
     options.env = test_env;
     options.cwd = "/";
-    options.cgroup_base = "";
+    options.without_cgroup = true;
     options.timeout_ns = LIMIT_NS;
     options.kill_after_ns = 0;
     options.on_over = on_over;

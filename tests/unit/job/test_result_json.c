@@ -26,7 +26,7 @@ static struct job_result run_script(const char *script, const struct job_run_opt
     options.argv = argv;
     options.env = test_env;
     options.cwd = "/";
-    options.cgroup_base = "";
+    options.without_cgroup = true;
     if (job_run(&options, &result, &err))
         fail_msg("job_run: %s", err.msg);
     return result;

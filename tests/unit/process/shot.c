@@ -45,7 +45,7 @@ void shot_init(struct shot *shot, const char *script)
     shot->options.env = test_env;
     shot->options.cwd = "/";
     shot->options.cancel_fd = shot->cancel[0];
-    shot->options.cgroup_base = "";
+    shot->options.without_cgroup = true;
     shot->options.on_output = on_output;
     shot->options.data = shot;
 }

@@ -18,7 +18,8 @@ static struct resource_limits_report report_of(const struct resource_limits *lim
     struct resource_limits_report report;
     struct launch_limits rlimits;
 
-    resource_limits_open(NULL, limits, "", &scope);
+    resource_limits_open(NULL, limits, &scope);
+    scope.without_cgroup = true;
     resource_limits_apply(&scope, 0, COUNTER_USER_NAMESPACE, &rlimits);
     resource_limits_report(&scope, end, &report);
     resource_limits_close(&scope);
@@ -99,7 +100,8 @@ static void cpu_time_is_rounded_up_to_seconds(void **state)
         struct launch_limits rlimits;
 
         resource_limits_open(
-            NULL, &(struct resource_limits){.of = {[LIMIT_CPU_TIME] = cases[i][0]}}, "", &scope);
+            NULL, &(struct resource_limits){.of = {[LIMIT_CPU_TIME] = cases[i][0]}}, &scope);
+        scope.without_cgroup = true;
         resource_limits_apply(&scope, 0, COUNTER_USER_NAMESPACE, &rlimits);
         assert_int_equal(rlimits.cpu_time, cases[i][1]);
         resource_limits_close(&scope);
@@ -137,7 +139,8 @@ static void without_a_cgroup_rlimits_do(void **state)
         struct resource_limits_scope scope;
         struct launch_limits rlimits;
 
-        resource_limits_open(&limits, NULL, "", &scope);
+        resource_limits_open(&limits, NULL, &scope);
+        scope.without_cgroup = true;
         resource_limits_apply(&scope, 0, cases[i].counter, &rlimits);
         assert_int_equal(rlimits.processes, geteuid() == 0 ? cases[i].of_root : cases[i].processes);
         assert_int_equal(scope.by[LIMIT_PIDS], !rlimits.processes ? LIMIT_UNSET
@@ -166,7 +169,8 @@ static void memory_of_each_process_is_warned_of(void **state)
     struct resource_limits_report report;
     struct launch_limits rlimits;
 
-    resource_limits_open(NULL, &limits, "", &scope);
+    resource_limits_open(NULL, &limits, &scope);
+    scope.without_cgroup = true;
     resource_limits_apply(&scope, 0, COUNTER_USER_NAMESPACE, &rlimits);
     assert_int_equal(rlimits.data, 1 << 30); /* and not the address space */
     assert_int_equal(rlimits.address_space, 0);
@@ -185,7 +189,8 @@ static void what_is_asked_lies_over_what_the_sandbox_says(void **state)
     struct resource_limits_scope scope;
     struct launch_limits rlimits;
 
-    resource_limits_open(&resource_limits_default, &asked, "", &scope);
+    resource_limits_open(&resource_limits_default, &asked, &scope);
+    scope.without_cgroup = true;
     for (int i = 0; i < 2; i++) {
         resource_limits_apply(&scope, 0, COUNTER_USER_NAMESPACE, &rlimits);
         assert_int_equal(rlimits.processes, 0);

@@ -130,7 +130,7 @@ static void check_output(struct session *session, const struct strv *argv, const
     strv_push_all(&env, strv_view(added));
     job_run_defaults(&options);
     options.sandbox = session->request.sandbox;
-    options.cgroup_base = "";
+    options.without_cgroup = true;
     options.env = strv_view(&env);
     options.cwd = session->home;
     options.argv = argv->items;
