@@ -147,6 +147,14 @@ static bool is_own_localhost(const struct net_host *host)
                                           : special && str_eq(special, "loopback");
 }
 
+static bool has_host_port(const struct network_policy *policy, uint16_t port)
+{
+    for (size_t i = 0; i < policy->host_ports_len; i++)
+        if (policy->host_ports[i] == port)
+            return true;
+    return false;
+}
+
 int explain_host(const struct settings *settings, const struct explain_question *question,
                  struct explain_answer *ret, struct err *err)
 {
@@ -167,6 +175,10 @@ int explain_host(const struct settings *settings, const struct explain_question 
     };
     if (network_is_hosts(network))
         return 0;
+    if (is_own_localhost(&host) && has_host_port(&workspace->map.network_policy, request.port)) {
+        ret->note = alloc_str("a server of the command's own, or else that of this machine");
+        return 0;
+    }
     if (is_own_localhost(&host)) {
         ret->note = alloc_str("the command's own localhost: servers that it starts are reached, "
                               "those of this machine are not");

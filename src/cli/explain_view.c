@@ -116,6 +116,9 @@ void explain_network_print(const struct workspace *workspace, struct buf *text)
         print_rules(policy, NETWORK_DENY, text);
         print_rules(policy, NETWORK_ASK, text);
         print_rules(policy, NETWORK_ALLOW, text);
+        for (size_t i = 0; i < policy->host_ports_len; i++)
+            console_line(text, "         allow  localhost:%u of this machine",
+                         policy->host_ports[i]);
         if (policy->asks)
             console_line(text, "         ask    every other host");
         if (policy->mode == NETWORK_MODE_LIMITED)

@@ -80,6 +80,18 @@ static int add_host(const struct option *option, void *member, const char *value
                                    origin, err);
 }
 
+static int add_host_port(const struct option *option, void *member, const char *value,
+                         struct err *err)
+{
+    struct policy_options *options = member;
+    uint16_t port;
+
+    return net_port_parse(value, &port, err) ||
+                   network_policy_add_host_port(&options->hosts, port, err)
+               ? -1
+               : 0;
+}
+
 static int add_protect(const struct option *option, void *member, const char *value,
                        struct err *err)
 {
@@ -210,6 +222,12 @@ const struct option policy_permission_options[] = {
      .set = add_host,
      .number = NETWORK_DENY,
      .help = "May not be reached, whatever else allows it."},
+    {.name = "host-port",
+     .value = "PORT",
+     .set = add_host_port,
+     .help = "A port of this machine's own localhost that may be reached as one of the command's, "
+             "where the "
+             "command has no server there itself: a database, say. The network is proxied then."},
     {.name = "allow-local-binding",
      INTO_TRUE(struct policy_options, hosts.allow_local_binding),
      .help =
@@ -484,6 +502,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .sandbox = "--sandbox",
         .network = "--network",
         .allow_host = "--allow-host",
+        .host_port = "--host-port",
         .socket = "--socket",
         .with = "--with",
         .paths = {"--deny", "--readable", "--writable"},

@@ -102,6 +102,16 @@ static void add_hosts(json_t *object, const char *key, const struct network_poli
     json_decref(list);
 }
 
+static void add_host_ports(json_t *object, const struct network_policy *hosts)
+{
+    json_t *list = hosts->host_ports_len ? json_array() : NULL;
+
+    for (size_t i = 0; i < hosts->host_ports_len; i++)
+        json_array_append_new(list, json_integer(hosts->host_ports[i]));
+    if (list)
+        json_object_set_new(object, "hostPorts", list);
+}
+
 /* A profile of the server's user, by its name, or the one that the configuration there says: what is in
  * it, and the rules beside it, are found there. */
 static int named_to_json(const struct client_run *options, const char *cwd, json_t **ret,
@@ -126,6 +136,7 @@ static int named_to_json(const struct client_run *options, const char *cwd, json
     if (options->hosts) {
         add_hosts(named, "allowHosts", options->hosts, NETWORK_ALLOW);
         add_hosts(named, "denyHosts", options->hosts, NETWORK_DENY);
+        add_host_ports(named, options->hosts);
         if (options->hosts->allow_local_binding)
             json_object_set_new(named, "allowLocalBinding", json_true());
     }

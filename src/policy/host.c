@@ -290,7 +290,7 @@ int net_host_parse(const char *text, size_t len, struct net_host *ret, struct er
     return 0;
 }
 
-static int parse_port(const char *text, uint16_t *ret, struct err *err)
+int net_port_parse(const char *text, uint16_t *ret, struct err *err)
 {
     size_t len = strspn(text, "0123456789");
     unsigned long port = 0;
@@ -321,7 +321,7 @@ static int parse_rest(const char *rest, uint16_t *ret_port, struct err *err)
         return 0;
     if (*rest != ':')
         return err_set(err, ERR_INVALID, "behind the brackets comes \":PORT\", or nothing");
-    return parse_port(rest + 1, ret_port, err);
+    return net_port_parse(rest + 1, ret_port, err);
 }
 
 int net_host_parse_port(const char *text, struct net_host *ret, uint16_t *ret_port, struct err *err)

@@ -43,6 +43,9 @@ int net_host_parse(const char *text, size_t len, struct net_host *ret, struct er
 int net_host_parse_port(const char *text, struct net_host *ret, uint16_t *ret_port,
                         struct err *err);
 
+/* A decimal number from 1 to 65535. */
+int net_port_parse(const char *text, uint16_t *ret, struct err *err);
+
 /* "HOST:PORT", with brackets around an IPv6 address; "HOST" for port 0. Caller frees. */
 char *net_host_format(const char *host, uint16_t port);
 

@@ -506,7 +506,8 @@ static int read_rules(const struct json_at *at, const char *origin, struct netwo
     return 0;
 }
 
-static int read_host_ports(const struct json_at *at, struct network_policy *ret, struct err *err)
+int network_policy_read_host_ports(const struct json_at *at, struct network_policy *ret,
+                                   struct err *err)
 {
     size_t len;
 
@@ -545,7 +546,8 @@ int network_policy_from_json(const json_t *value, const char *origin, struct net
     if (json_at_object(&at, err) || json_at_check_keys(&at, keys, NULL, err) ||
         (json_at_is_given(&mode) && json_at_word(&mode, network_mode_words, &mode_word, err)) ||
         read_domains(&domains, origin, &policy, err) || read_rules(&rules, origin, &policy, err) ||
-        read_host_ports(&ports, &policy, err) || read_flag(&at, "asks", &policy.asks, err) ||
+        network_policy_read_host_ports(&ports, &policy, err) ||
+        read_flag(&at, "asks", &policy.asks, err) ||
         read_flag(&at, "allow_local_binding", &policy.allow_local_binding, err) ||
         read_flag(&at, "allow_upstream_proxy", &allow_upstream_proxy, err))
         return -1;

@@ -28,6 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct json_at;
+
 enum network_protocol { NETWORK_HTTP, NETWORK_HTTPS, NETWORK_SOCKS5_TCP, NETWORK_SOCKS5_UDP };
 
 enum { NETWORK_PROTOCOLS = 4, NETWORK_RULES_MAX = 4096, NETWORK_HOST_PORTS_MAX = 64 };
@@ -160,6 +162,10 @@ char *network_policy_remedy(const struct network_request *request,
  * All of it may be missing. `domains` is what people write; it comes out as `rules`. Errors start with the JSON path. */
 int network_policy_from_json(const json_t *value, const char *origin, struct network_policy *ret,
                              struct err *err);
+
+/* An array of numbers; one that is missing has none. */
+int network_policy_read_host_ports(const struct json_at *at, struct network_policy *ret,
+                                   struct err *err);
 
 /* network_policy_from_json() of a text. */
 int network_policy_parse(const char *text, size_t len, struct network_policy *ret, struct err *err);

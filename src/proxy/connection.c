@@ -183,6 +183,9 @@ static enum relay_step look_at_tls(struct connection *connection, const struct t
     if (connection->target.protocol == NETWORK_HTTP &&
         connection->command->policy.mode == NETWORK_MODE_LIMITED)
         return refuse_bytes(connection, NETWORK_MITM_REQUIRED, NULL);
+    if (connection->forwarder)
+        return refuse_bytes(connection, NETWORK_NOT_ALLOWED,
+                            "TLS at port 80 does not go through the host's own proxy");
     if (*hello->name && !connection_may_name(connection, hello->name, strlen(hello->name)))
         return RELAY_STOP;
     return opaque(connection);
@@ -278,6 +281,7 @@ static void on_dialled(void *data, const struct dial_result *result)
             connection_free(connection);
         return;
     }
+    connection->forwarder = result->forwarder;
     facts_done(connection->command, &connection->target);
     loop_watch_free(TAKE_PTR(connection->watch));
     relay_init(relay, connection->command->proxy->loop, TAKE_FD(connection->client), result->fd);

@@ -13,6 +13,8 @@
 struct dial;
 struct explicit_client;
 struct http_flow;
+struct http_request;
+struct upstream;
 
 struct connection {
     struct command *command;
@@ -25,6 +27,8 @@ struct connection {
     struct dial *dial;                /* while it is dialled */
     struct explicit_client *explicit; /* NULL: it does not know of us */
     struct http_flow *http;           /* once it is known to be plain HTTP */
+    const struct upstream
+        *forwarder; /* the server is the host's own proxy, which wants whole URLs */
     bool is_relaying;
     struct relay relay;
     struct buf last_words; /* to the client, in place of what it wanted */

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "loop/loop.h"
+#include "proxy/http_message.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
 
@@ -31,17 +32,21 @@ struct dial {
     size_t len, next;
     uint64_t give_up_ns;
     int fd;
+    bool is_asking; /* the host's own proxy has got its CONNECT */
     struct loop_watch *watch;
     struct loop_timer *done; /* calls back */
     enum dial_end end;
     int error;
     enum network_reason reason;
+    const struct upstream *via;   /* the host's own proxy; NULL: directly */
+    struct loop_look_up *look_up; /* of its name */
     dial_fn *on_end;
     void *data;
 };
 
 static void dial_free(struct dial *dial)
 {
+    loop_look_up_cancel(dial->look_up);
     name_leave(&dial->waiter);
     deadline_clear(&dial->deadline);
     loop_watch_free(dial->watch);
@@ -63,7 +68,12 @@ static void call_back(void *data)
     dial_fn *on_end = dial->on_end;
     void *callee = dial->data;
     struct dial_result result = {
-        .end = dial->end, .fd = TAKE_FD(dial->fd), .error = dial->error, .reason = dial->reason};
+        .end = dial->end,
+        .fd = dial->end == DIAL_CONNECTED ? TAKE_FD(dial->fd) : -1,
+        .error = dial->error,
+        .reason = dial->reason,
+        .forwarder = dial->target.protocol == NETWORK_HTTP ? dial->via : NULL,
+    };
 
     dial_free(dial);
     on_end(callee, &result);
@@ -90,6 +100,57 @@ static void address_failed(struct dial *dial, int error)
     connect_next(dial);
 }
 
+/* The reply of the host's own proxy to CONNECT: its head is read to its end and no further. */
+static void on_upstream_reply(void *data, int fd, unsigned ready)
+{
+    struct dial *dial = data;
+    char text[HTTP_MESSAGE_HEAD_MAX + 1];
+    ssize_t len = recv(fd, text, HTTP_MESSAGE_HEAD_MAX, MSG_PEEK | MSG_DONTWAIT);
+    size_t head = len > 0 ? http_head_len(text, (size_t)len) : 0;
+    struct http_reply_head reply;
+    struct err ignored;
+    int more = (int)len + 1;
+
+    if (len < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (len > 0 && !head && len < HTTP_MESSAGE_HEAD_MAX) { /* called again when there is more */
+        setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof more);
+        return;
+    }
+    more = 1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof more);
+    if (!head || recv(fd, text, head, MSG_DONTWAIT) != (ssize_t)head) {
+        finish(dial, DIAL_UPSTREAM_REFUSES);
+        return;
+    }
+    text[head] = '\0';
+    if (http_reply_read(text, head, "CONNECT", &reply, &ignored) || reply.head.status < 200 ||
+        reply.head.status > 299)
+        finish(dial, DIAL_UPSTREAM_REFUSES);
+    else
+        finish(dial, DIAL_CONNECTED);
+}
+
+static void ask_upstream(struct dial *dial)
+{
+    AUTO_FREE char *name = net_host_format(dial->target.host.text, dial->target.port);
+    AUTO_FREE char *request =
+        alloc_strf("CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n", name, name,
+                   dial->via->authorization ? "Proxy-Authorization: " : "",
+                   dial->via->authorization ? dial->via->authorization : "",
+                   dial->via->authorization ? "\r\n" : "");
+    struct err ignored;
+
+    loop_watch_free(TAKE_PTR(dial->watch));
+    dial->watch = loop_watch_new(dial->command->proxy->loop, dial->fd, LOOP_READ, on_upstream_reply,
+                                 dial, &ignored);
+    if (!dial->watch ||
+        send(dial->fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
+        finish(dial, DIAL_UPSTREAM_REFUSES);
+    else
+        dial->is_asking = true;
+}
+
 static void on_connected(void *data, int fd, unsigned ready)
 {
     struct dial *dial = data;
@@ -100,6 +161,8 @@ static void on_connected(void *data, int fd, unsigned ready)
         error = errno;
     if (error)
         address_failed(dial, error);
+    else if (dial->via && dial->target.protocol != NETWORK_HTTP)
+        ask_upstream(dial);
     else
         finish(dial, DIAL_CONNECTED);
 }
@@ -127,7 +190,7 @@ static socklen_t socket_address(const struct net_address *from, uint16_t port,
 static int begin_connect(struct dial *dial, const struct net_address *address)
 {
     struct sockaddr_storage to;
-    socklen_t len = socket_address(address, dial->target.port, &to);
+    socklen_t len = socket_address(address, dial->via ? dial->via->port : dial->target.port, &to);
     struct err ignored;
     const int on = 1;
 
@@ -200,10 +263,46 @@ void dial_on_time(struct deadline *deadline)
     struct dial *dial = container_of(deadline, struct dial, deadline);
 
     name_leave(&dial->waiter);
-    if (dial->fd >= 0)
+    if (dial->is_asking)
+        finish(dial, DIAL_TOO_LONG);
+    else if (dial->fd >= 0)
         address_failed(dial, ETIMEDOUT);
     else
         finish(dial, DIAL_NO_ANSWER);
+}
+
+/* Not judged: the host's own environment names it. */
+static void on_upstream_found(void *data, enum loop_found found, const struct in6_addr *addresses,
+                              size_t count)
+{
+    struct dial *dial = data;
+
+    dial->look_up = NULL;
+    if (found != LOOP_FOUND) {
+        finish(dial, DIAL_NO_ANSWER);
+        return;
+    }
+    for (dial->len = 0; dial->len < count; dial->len++)
+        memcpy(dial->addresses[dial->len].bytes, addresses[dial->len].s6_addr,
+               sizeof dial->addresses->bytes);
+    connect_next(dial);
+}
+
+static void begin_upstream(struct dial *dial)
+{
+    struct proxy *proxy = dial->command->proxy;
+    const struct net_host *host = &dial->via->host;
+
+    if (host->kind == NET_HOST_IS_ADDRESS)
+        dial->addresses[dial->len++] = host->address;
+    else
+        dial->len = hosts_find(&proxy->hosts, host->text, dial->addresses, LOOP_ADDRESSES_MAX);
+    if (dial->len) {
+        connect_next(dial);
+        return;
+    }
+    proxy_refresh_resolver(proxy);
+    dial->look_up = loop_look_up_start(proxy->resolver, host->text, on_upstream_found, dial);
 }
 
 struct dial *dial_start(struct command *command, const struct target *target, struct name *name,
@@ -219,6 +318,12 @@ struct dial *dial_start(struct command *command, const struct target *target, st
                           .data = data};
     dial->waiter.on_resolved = on_resolved;
     dial->done = loop_timer_new(command->proxy->loop, call_back, dial);
+    dial->via = upstream_for(&command->proxy->upstreams, &command->policy, &target->host,
+                             target->port, target->protocol);
+    if (dial->via) {
+        begin_upstream(dial);
+        return dial;
+    }
     if (name) {
         deadline_set(&dial->deadline, &command->proxy->resolving);
         name_resolve(name, &dial->waiter);

@@ -14,6 +14,7 @@ enum dial_end {
     DIAL_NO_ANSWER,   /* of the host's own resolver */
     DIAL_FAILED,      /* `error` of the last address */
     DIAL_TOO_LONG,
+    DIAL_UPSTREAM_REFUSES, /* the host's own proxy */
 };
 
 struct dial_result {
@@ -21,6 +22,7 @@ struct dial_result {
     int fd; /* of DIAL_CONNECTED: the callee's */
     int error;
     enum network_reason reason;
+    const struct upstream *forwarder; /* the host's own proxy, which wants whole URLs; else NULL */
 };
 
 /* Never called before dial_start() has returned. */

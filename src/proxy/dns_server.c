@@ -235,7 +235,8 @@ static void answer_name(struct command *command, const struct asker *to,
     if (!name) {
         facts_denied(command, &target, limit, NULL);
         reply(to, query, DNS_SERVFAIL, NULL);
-    } else if (decision.verdict == NETWORK_ASK) {
+    } else if (decision.verdict == NETWORK_ASK ||
+               upstream_for(&command->proxy->upstreams, &command->policy, host, 0, NETWORK_HTTPS)) {
         reply_name(to, query, name);
     } else {
         resolve(command, to, query, name);

@@ -20,6 +20,7 @@
 #include "proxy/proxy.h"
 #include "proxy/refusal.h"
 #include "proxy/socks.h"
+#include "proxy/upstream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ struct explicit_client {
     enum explicit_kind kind;
     bool is_greeted;
     struct buf in;          /* read and not used yet */
-    struct buf head;        /* FORWARD: for the server */
+    struct buf head;        /* FORWARD: for the server, without the method */
     struct http_body body;  /* FORWARD: of the request, then of the reply */
     struct http_body reply; /* once its head is through */
     bool has_reply;
@@ -94,6 +95,7 @@ void explicit_fail(struct connection *connection, const struct dial_result *resu
         [DIAL_NO_ANSWER] = {"the host's resolver gives no answer", 502, SOCKS_HOST_UNREACHABLE},
         [DIAL_TOO_LONG] = {"no address of it took the connection within 10 s, which is the limit",
                            504, SOCKS_EXPIRED},
+        [DIAL_UPSTREAM_REFUSES] = {"the host's own proxy refuses it", 502, SOCKS_HOST_UNREACHABLE},
         [DIAL_FAILED] = {NULL, 502, SOCKS_FAILURE},
     };
     enum socks_reply reply = result->error == ECONNREFUSED  ? SOCKS_REFUSED
@@ -197,6 +199,22 @@ static enum relay_step pass_reply(void *data, struct buf *in, struct buf *out)
 
 /* --- the server is there --- */
 
+/* Its first line begins with the path, or for the host's own proxy with the whole URL, as which it came. */
+static void begin_request(const struct connection *connection, struct buf *out)
+{
+    const struct explicit_client *client = connection->explicit;
+    const struct upstream *to = connection->forwarder;
+    const size_t line = strcspn(client->head.data, "\n") + 1;
+    AUTO_FREE char *name = net_host_format(
+        connection->target.host.text, connection->target.port == 80 ? 0 : connection->target.port);
+
+    buf_appendf(out, "%s %s%s", client->method, to ? "http://" : "", to ? name : "");
+    buf_append(out, client->head.data, line);
+    if (to && to->authorization)
+        buf_appendf(out, "Proxy-Authorization: %s\r\n", to->authorization);
+    buf_append(out, client->head.data + line, client->head.len - line);
+}
+
 void explicit_begin(struct connection *connection)
 {
     static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -207,7 +225,7 @@ void explicit_begin(struct connection *connection)
     if (client->kind == FORWARD) {
         relay_set_filter(relay, RELAY_UP, pass_request, ROOM);
         relay_set_filter(relay, RELAY_DOWN, pass_reply, ROOM);
-        buf_append(&up->out, client->head.data, client->head.len);
+        begin_request(connection, &up->out);
     } else if (client->kind == TUNNEL) {
         send(relay->ends[0].fd, established, sizeof established - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     } else {
@@ -250,8 +268,8 @@ static bool write_request(const struct connection *connection, const struct http
     AUTO_FREE char *host = net_host_format(
         connection->target.host.text, connection->target.port == 80 ? 0 : connection->target.port);
 
-    return buf_appendf(ret, "%s %s%s HTTP/1.1\r\nHost: %s\r\n", request->head.method,
-                       *request->path == '?' ? "/" : "", request->path, host) &&
+    return buf_appendf(ret, "%s%s HTTP/1.1\r\nHost: %s\r\n", *request->path == '?' ? "/" : "",
+                       request->path, host) &&
            http_write_fields(&request->head, ret) &&
            buf_append_str(ret, "Connection: close\r\n\r\n");
 }

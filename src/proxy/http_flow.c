@@ -11,11 +11,13 @@
 #include "proxy/http_flow.h"
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/str.h"
 #include "proxy/connection.h"
 #include "proxy/http_message.h"
 #include "proxy/limits.h"
 #include "proxy/refusal.h"
+#include "proxy/upstream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,12 +113,30 @@ static bool wants_websocket(const struct http_request *request)
            request->body.kind == HTTP_BODY_NONE;
 }
 
-/* Without what it would switch to. */
-static bool write_plainly(const struct http_request *request, struct buf *out)
+/* With the whole URL, for the host's own proxy. */
+static bool write_whole_target(const struct connection *connection,
+                               const struct http_request *request, struct buf *out)
 {
-    return buf_appendf(out, "%s %s HTTP/1.%d\r\n", request->head.method,
-                       request->form == HTTP_ABSOLUTE ? request->path : request->head.target,
-                       request->head.minor) &&
+    const struct upstream *to = connection->forwarder;
+    AUTO_FREE char *name = net_host_format(
+        connection->target.host.text, connection->target.port == 80 ? 0 : connection->target.port);
+
+    return buf_appendf(out, "%s http://%s%s%s HTTP/1.%d\r\n", request->head.method, name,
+                       *request->path == '?' ? "/" : "",
+                       request->form == HTTP_ASTERISK ? "" : request->path, request->head.minor) &&
+           (!to->authorization ||
+            buf_appendf(out, "Proxy-Authorization: %s\r\n", to->authorization));
+}
+
+/* Without what it would switch to. */
+static bool write_anew(const struct connection *connection, const struct http_request *request,
+                       struct buf *out)
+{
+    const char *target = request->form == HTTP_ABSOLUTE ? request->path : request->head.target;
+
+    return (connection->forwarder ? write_whole_target(connection, request, out)
+                                  : buf_appendf(out, "%s %s HTTP/1.%d\r\n", request->head.method,
+                                                target, request->head.minor)) &&
            (!request->host || buf_appendf(out, "Host: %s\r\n", request->host)) &&
            http_write_fields(&request->head, out) &&
            buf_append_str(out, request->stays ? "\r\n" : "Connection: close\r\n\r\n");
@@ -130,12 +150,14 @@ static enum relay_step pass_head(struct http_flow *flow, const struct http_reque
     struct relay *relay = &flow->connection->relay;
     const struct relay_flow *down = &relay->flows[RELAY_DOWN];
 
-    flow->is_switching = request->wants_upgrade && wants_websocket(request) && !flow->requests &&
-                         !down->moved && !down->held;
+    bool is_anew;
+
+    flow->is_switching = request->wants_upgrade && !flow->connection->forwarder &&
+                         wants_websocket(request) && !flow->requests && !down->moved && !down->held;
     if (flow->is_switching)
         relay_set_filter(relay, RELAY_DOWN, look_at_reply, LIMIT_HELLO);
-    if (request->wants_upgrade && !flow->is_switching ? !write_plainly(request, out)
-                                                      : !buf_append(out, raw, len))
+    is_anew = flow->connection->forwarder || (request->wants_upgrade && !flow->is_switching);
+    if (is_anew ? !write_anew(flow->connection, request, out) : !buf_append(out, raw, len))
         return refuse_malformed(flow, "its head is longer than 8 KiB, which is the limit");
     flow->requests++;
     flow->body = request->body;

@@ -90,6 +90,7 @@ static void proxy_init(struct proxy *proxy)
 
     for (size_t i = 0; i < sizeof queues / sizeof *queues; i++)
         deadline_queue_init(queues[i].queue, proxy->loop, queues[i].wait_ns, queues[i].on_time);
+    upstreams_read(&proxy->upstreams);
     hosts_init(&proxy->hosts, "/etc/hosts");
     proxy->resolv_conf = "/etc/resolv.conf";
     proxy->resolv_conf_mark = UINT64_MAX; /* not read yet, be it there or not */

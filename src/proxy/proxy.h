@@ -3,6 +3,7 @@
 
 #include "proxy/deadline.h"
 #include "proxy/hosts.h"
+#include "proxy/upstream.h"
 
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ struct proxy {
     struct loop *loop;
     struct loop_resolver *resolver;
     struct hosts hosts;
+    struct upstreams upstreams;
     const char *resolv_conf;
     uint64_t resolv_conf_mark; /* of the file as it was read */
     struct list commands;

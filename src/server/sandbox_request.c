@@ -346,8 +346,10 @@ static int read_host_list(const struct json_at *root, const char *key, enum netw
 static int read_hosts(const struct json_at *root, struct network_policy *ret, struct err *err)
 {
     struct json_at binding = json_at_field(root, "allowLocalBinding");
+    struct json_at ports = json_at_field(root, "hostPorts");
 
-    if (read_host_list(root, "allowHosts", NETWORK_ALLOW, ret, err) ||
+    if (network_policy_read_host_ports(&ports, ret, err) ||
+        read_host_list(root, "allowHosts", NETWORK_ALLOW, ret, err) ||
         read_host_list(root, "denyHosts", NETWORK_DENY, ret, err))
         return -1;
     return json_at_is_given(&binding) ? json_at_bool(&binding, &ret->allow_local_binding, err) : 0;
@@ -356,24 +358,11 @@ static int read_hosts(const struct json_at *root, struct network_policy *ret, st
 static int named_read(const json_t *object, struct named *ret, enum rpc_code *ret_code,
                       struct err *err)
 {
-    static const char *const keys[] = {"profile",
-                                       "cwd",
-                                       "network",
-                                       "watch",
-                                       "deny",
-                                       "readable",
-                                       "writable",
-                                       "sockets",
-                                       "judge",
-                                       "mode",
-                                       "protect",
-                                       "with",
-                                       "tmp",
-                                       "git",
-                                       "allowHosts",
-                                       "denyHosts",
-                                       "allowLocalBinding",
-                                       NULL};
+    static const char *const keys[] = {
+        "profile",  "cwd",     "network",    "watch",     "deny",      "readable",
+        "writable", "sockets", "judge",      "mode",      "protect",   "with",
+        "tmp",      "git",     "allowHosts", "denyHosts", "hostPorts", "allowLocalBinding",
+        NULL};
     static const char *const judges[] = {"command", "every-exec", NULL};
     static const char *const gits[] = {"read", "commit", NULL};
     static const char *const modes[] = {"auto", "require", "disabled", "landlock", NULL};
@@ -485,6 +474,7 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
         .sandbox = "sandbox",
         .network = "sandbox.network",
         .allow_host = "sandbox.allowHosts",
+        .host_port = "sandbox.hostPorts",
         .socket = "sandbox.sockets",
         .with = "sandbox.with",
         .paths = {"sandbox.deny", "sandbox.readable", "sandbox.writable"},

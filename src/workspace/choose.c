@@ -158,8 +158,14 @@ static int choose_hosts(struct workspace *workspace, const struct workspace_requ
     if (opens && request->network == WORKSPACE_RESTRICTED)
         return err_set(err, ERR_INVALID, "%s contradicts %s restricted", opens->origin,
                        words->network);
+    if (request->hosts->host_ports_len && request->network == WORKSPACE_RESTRICTED)
+        return err_set(err, ERR_INVALID, "%s contradicts %s restricted", words->host_port,
+                       words->network);
     if (opens && profile->network == NETWORK_RESTRICTED)
         set_network(workspace, NETWORK_PROXIED, alloc_str(opens->origin));
+    if (request->hosts->host_ports_len && profile->network == NETWORK_RESTRICTED)
+        set_network(workspace, NETWORK_PROXIED,
+                    alloc_strf("%s %u", words->host_port, request->hosts->host_ports[0]));
     profile->network_policy.allow_local_binding |= request->hosts->allow_local_binding;
     return network_policy_merge(&profile->network_policy, request->hosts, err);
 }

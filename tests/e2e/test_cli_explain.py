@@ -230,7 +230,7 @@ extends = ":workspace"
 @pytest.mark.no_userns
 def test_the_network_says_what_may_be_reached(place):
     options = ["--allow-host", "Example.org", "--deny-host", "a.example.org:25"]
-    network = json.loads(place.cordon("explain", "--json", *options).stdout)["network"]
+    network = explain(place, *options)["network"]
     assert network["access"] == "proxied" and network["decided_by"] == "--allow-host Example.org"
     assert [(rule["pattern"], rule.get("port"), rule["decision"])
             for rule in network["policy"]["rules"]] == [("example.org", None, "allow"),
@@ -276,6 +276,8 @@ def test_rules_that_are_not_understood_allow_no_host(place, text, words):
     (["--allow-host", "https://example.org/"], "--allow-host: should be a host alone"),
     (["--deny-host", "*"], '"*" denies nothing'),
     (["--network", "restricted", "--allow-host", "a.test"], "--allow-host a.test contradicts"),
+    (["--network", "restricted", "--host-port", "80"], "--host-port contradicts"),
+    (["--host-port", "0"], "no port"),
     (["--network", "enabled", "--deny-host", "a.test"], "Say --network proxied, with --allow-host"),
     (["-p", "danger-full-access", "--deny-host", "a.test"], "--deny-host a.test cannot be kept"),
     (["-p", "danger-full-access", "--network", "proxied"], "cannot be kept with the profile"),

@@ -592,3 +592,52 @@ def test_what_it_keeps():
     status = open(f"/proc/{world.proxy}/status").read()
     assert "NoNewPrivs:\t1" in status
     assert ("Seccomp:\t2" in status) == (b"__asan_init" not in proxied.PROXY.read_bytes())
+
+
+@where("ip")
+@inside
+def test_the_proxy_of_the_host():
+    heads = []
+
+    def forwards(client):
+        """CONNECT is followed by an echo; any other request gets a reply."""
+        head = head_of(client)
+        heads.append(head)
+        if not head.startswith(b"CONNECT"):
+            return client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+        if b"refused" in head:
+            return client.sendall(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
+        for byte in b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nfirst":
+            client.sendall(bytes([byte]))
+        echo(client)
+
+    world = World({**NAMES, "gate.example": ["10.0.0.5"]},
+                  env={"https_proxy": "http://me:p%40ss@gate.example:3128", "HTTP_PROXY": "10.0.0.5:3128",
+                       "no_proxy": "other.example, .test"})
+    world.serve("10.0.0.5", 3128, forwards)
+    world.serve(OTHER, 443, echo)
+    names = ["far.example", "refused.example", "other.example", "10.0.0.5"]
+    command = world.command(names)
+    client = command.connect("far.example")  # which nobody here can resolve
+    assert "far.example" not in dict(world.asked)
+    client.sendall(b"\0!")
+    got = b""
+    while not got.endswith(b"\0!"):
+        got += client.recv(99)
+    assert got == b"first\0!"
+    assert heads.pop() == (b"CONNECT far.example:443 HTTP/1.1\r\nHost: far.example:443\r\n"
+                           b"Proxy-Authorization: Basic bWU6cEBzcw==\r\n\r\n")
+    assert is_reset(command.connect("refused.example")) and heads.pop()
+    client = command.connect("other.example")
+    client.sendall(b"\0!")
+    assert client.recv(9) == b"\0!" and not heads
+    assert command.is_refused("evil.example".replace("evil.example", SITE)) and not heads
+
+    command = world.command(names, port=80)
+    head, body = get(command.connect("far.example"), b"GET /x HTTP/1.1\r\nHost: far.example\r\nProxy-Authorization: x\r\n\r\n")
+    assert body == b"hi" and heads.pop() == b"GET http://far.example/x HTTP/1.1\r\nHost: far.example\r\n\r\n"
+    head, body = reply_of(command.explicit(), b"GET http://far.example/?q HTTP/1.1\r\nHost: far.example\r\n\r\n")
+    assert body == b"hi" and heads.pop().startswith(b"GET http://far.example/?q HTTP/1.1\r\nHost: far.example\r\n")
+
+    command = world.command({"domains": {"far.example": "allow"}, "allow_upstream_proxy": False})
+    assert command.look_up("far.example") == (3, [])

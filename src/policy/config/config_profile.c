@@ -420,6 +420,26 @@ static const struct {
     {"socks_url", TOML_STRING},
 };
 
+static int read_host_ports(const struct chain *chain, struct network_policy *ret, struct err *err)
+{
+    const struct toml_node *list;
+
+    if (chain_find(chain, "network", "host_ports", TOML_ARRAY, &list, err))
+        return -1;
+    for (size_t i = 0; list && i < list->len; i++) {
+        const struct toml_node *item = &list->items[i];
+        struct err why;
+
+        if (config_want(chain->config, item, TOML_INTEGER, err))
+            return -1;
+        if (item->integer < 1 || item->integer > UINT16_MAX)
+            return config_fail(chain->config, item, err, "host_ports: a port is 1 to 65535");
+        if (network_policy_add_host_port(ret, (uint16_t)item->integer, &why))
+            return config_fail(chain->config, item, err, "host_ports: %s", why.msg);
+    }
+    return 0;
+}
+
 /* `*ret_last` is one that is given; NULL: none is. */
 static int read_settings(const struct chain *chain, struct network_policy *ret,
                          const struct toml_node **ret_last, struct err *err)
@@ -458,9 +478,9 @@ static int read_network(const struct chain *chain, const char *home, struct prof
 
     if (chain_find(chain, "network", "enabled", TOML_BOOLEAN, &enabled, err) ||
         read_settings(chain, policy, &setting, err) || read_domains(chain, policy, err) ||
-        read_sockets(chain, home, ret, &sockets, err))
+        read_host_ports(chain, policy, err) || read_sockets(chain, home, ret, &sockets, err))
         return -1;
-    has_rules = policy->rules_len || policy->mode != NETWORK_MODE_FULL;
+    has_rules = policy->rules_len || policy->host_ports_len || policy->mode != NETWORK_MODE_FULL;
     for (size_t i = 0; i < chain->len; i++) {
         const struct toml_node *node = toml_find(toml_find(chain->levels[i], "network"), "mitm");
 
@@ -478,7 +498,8 @@ static int read_network(const struct chain *chain, const char *home, struct prof
     else if (!enabled->boolean)
         ret->network = NETWORK_RESTRICTED;
     else
-        ret->network = has_rules || sockets ? NETWORK_PROXIED : NETWORK_ENABLED;
+        ret->network =
+            has_rules || (sockets && chain->config->is_codexs) ? NETWORK_PROXIED : NETWORK_ENABLED;
     if (setting && ret->network != NETWORK_PROXIED && !chain->config->is_codexs)
         return config_fail(
             chain->config, setting, err,
