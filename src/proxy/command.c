@@ -15,15 +15,10 @@
 #include "proxy/connection.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
-#include "proxy/relay.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ACCEPT_BATCH = 16 };
@@ -57,31 +52,16 @@ static void accept_again(void *data)
     loop_watch_set(command->listener_watch, LOOP_READ);
 }
 
-static void refuse_too_many(struct command *command, int fd, const struct sockaddr_in6 *peer)
-{
-    struct target target = {
-        .port = PROXY_PORT, .protocol = NETWORK_SOCKS5_TCP, .local_port = ntohs(peer->sin6_port)};
-
-    memcpy(target.host.text, "*", 2);
-    facts_denied(command, &target, "the command has 1024 connections open, which is the limit",
-                 NULL);
-    relay_reset(fd);
-}
-
 static void on_client(void *data, int fd, unsigned ready)
 {
     struct command *command = data;
 
     for (int i = 0; i < ACCEPT_BATCH; i++) {
-        struct sockaddr_in6 peer = {0};
-        socklen_t len = sizeof peer;
-        int client = accept4(fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-        if (client >= 0 && command->connections_len == LIMIT_CONNECTIONS)
-            refuse_too_many(command, client, &peer);
-        else if (client >= 0)
+        if (client >= 0) {
             connection_new(command, client);
-        else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             loop_watch_set(command->listener_watch, LOOP_NOTHING);
             loop_timer_start(command->accept_again, ACCEPT_PAUSE_NS);
             return;

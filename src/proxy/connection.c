@@ -471,6 +471,16 @@ static void on_early(void *data, int fd, unsigned ready)
 {
 }
 
+static void refuse_too_many(struct connection *connection)
+{
+    const struct refusal limit = {.text =
+                                      "the command has 1024 connections open, which is the limit"};
+
+    connection->target.protocol = network_protocol_of_port(connection->target.port);
+    net_host_from_address(&connection->target.meant, &connection->target.host);
+    refuse(connection, &limit);
+}
+
 void connection_new(struct command *command, int client)
 {
     struct connection *connection = alloc_zero(1, sizeof *connection);
@@ -496,7 +506,9 @@ void connection_new(struct command *command, int client)
         return;
     }
     from_socket_address(&peer, &from, &target->local_port);
-    if (target->port == DNS_PORT) {
+    if (command->connections_len > LIMIT_CONNECTIONS) {
+        refuse_too_many(connection);
+    } else if (target->port == DNS_PORT) {
         dns_server_add_stream(command, TAKE_FD(connection->client));
         connection_free(connection);
     } else if (target->port == listening && is_loopback(&target->meant)) {
