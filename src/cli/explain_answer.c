@@ -137,16 +137,6 @@ static void decide_host(const struct access_map *map, const struct network_reque
         ret->note = alloc_str("as long as all of its addresses are of the public internet");
 }
 
-/* A localhost of its own has every network but the host's. */
-static bool is_own_localhost(const struct net_host *host)
-{
-    const char *special =
-        host->kind == NET_HOST_IS_ADDRESS ? net_address_special(&host->address) : NULL;
-
-    return host->kind == NET_HOST_IS_NAME ? net_host_name_is_local(host->text)
-                                          : special && str_eq(special, "loopback");
-}
-
 static bool has_host_port(const struct network_policy *policy, uint16_t port)
 {
     for (size_t i = 0; i < policy->host_ports_len; i++)
@@ -175,11 +165,12 @@ int explain_host(const struct settings *settings, const struct explain_question 
     };
     if (network_is_hosts(network))
         return 0;
-    if (is_own_localhost(&host) && has_host_port(&workspace->map.network_policy, request.port)) {
+    if (net_host_is_loopback(&host) &&
+        has_host_port(&workspace->map.network_policy, request.port)) {
         ret->note = alloc_str("a server of the command's own, or else that of this machine");
         return 0;
     }
-    if (is_own_localhost(&host)) {
+    if (net_host_is_loopback(&host)) {
         ret->note = alloc_str("the command's own localhost: servers that it starts are reached, "
                               "those of this machine are not");
         return 0;

@@ -48,19 +48,21 @@ struct learning {
     struct settings base; /* what the profile that is extended means here */
     struct learn_places places;
     struct learn_needs needs;
-    struct strv texts;    /* that options borrow */
-    struct strv presets;  /* with those of the base, where options name some */
-    struct strv specials; /* ":gpu" and its like, that options name */
-    struct strv named;    /* what profiles of the configuration open */
-    struct strv meant;    /* ... and what each of them led to before the run */
-    char *home;           /* canonical; NULL: not known */
-    char *file;           /* that the profile is added to; NULL: none */
+    struct strv texts;           /* that options borrow */
+    struct strv presets;         /* with those of the base, where options name some */
+    struct strv specials;        /* ":gpu" and its like, that options name */
+    struct strv named;           /* what profiles of the configuration open */
+    struct strv meant;           /* ... and what each of them led to before the run */
+    char *home;                  /* canonical; NULL: not known */
+    char *file;                  /* that the profile is added to; NULL: none */
+    struct network_policy asked; /* what options say of hosts */
 };
 
 static void learning_done(struct learning *learning)
 {
     learn_needs_done(&learning->needs);
     learn_places_done(&learning->places);
+    network_policy_done(&learning->asked);
     settings_done(&learning->base);
     run_options_done(&learning->options.run);
     strv_done(&learning->texts);
@@ -87,6 +89,7 @@ static int find_base(struct learning *learning, struct err *err)
     options.paths = paths;
     options.paths_len = len;
     options.sockets = (struct strv){0};
+    options.hosts = (struct network_policy){0};
     options.network = WORKSPACE_NETWORK_OF_PROFILE;
     options.watch = WORKSPACE_WATCH_OF_PROFILE;
     if (options.git == WORKSPACE_GIT_COMMIT)
@@ -280,6 +283,18 @@ static void remove_planted(const struct learning *learning)
     }
 }
 
+/* Of the run. */
+static const char *network_of(const struct learning *learning)
+{
+    const struct policy_options *policy = &learning->options.run.policy;
+
+    if (policy->network != WORKSPACE_NETWORK_OF_PROFILE)
+        return network_access_words[policy->network - WORKSPACE_RESTRICTED];
+    return network_policy_is_given(&policy->hosts)
+               ? "proxied"
+               : network_access_name(learning->base.workspace->map.network);
+}
+
 static void say_what_may_be(const struct learning *learning, size_t known)
 {
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
@@ -298,9 +313,7 @@ static void say_what_may_be(const struct learning *learning, size_t known)
                 learning->options.run.policy.git == WORKSPACE_GIT_COMMIT
                     ? " and, as git does, in the repository of the workspace"
                     : "",
-                learning->options.run.policy.network == WORKSPACE_ENABLED
-                    ? "enabled"
-                    : network_access_name(learning->base.workspace->map.network));
+                network_of(learning));
 }
 
 static void on_event(void *data, const struct timeline_event *event)
@@ -355,10 +368,11 @@ static int print_json(const struct learn_profile *profile, const struct buf *tex
 {
     const struct learn_needs *needs = profile->needs;
     AUTO_JSON json_t *json = json_pack(
-        "{s:s, s:s, s:i, s:o, s:s?, s:b, s:o, s:o, s:I, s:o, s:o}", "profile", profile->name,
+        "{s:s, s:s, s:i, s:o, s:s?, s:b, s:o, s:o, s:o, s:I, s:o, s:o}", "profile", profile->name,
         "extends", profile->base, "exit_code", profile->status, "entries", needs_to_json(needs),
         "git", profile->git, "network", profile->is_enabled, "hosts",
-        json_lossy_list(strv_view(&needs->remote)), "refused", refusals_to_json(needs), "lost",
+        json_lossy_list(strv_view(&needs->remote)), "domains",
+        json_lossy_list(strv_view(&needs->hosts)), "refused", refusals_to_json(needs), "lost",
         (json_int_t)needs->lost, "toml", json_lossy(text->data), "file", json_lossy(file));
 
     return console_print_json(json);
@@ -508,6 +522,8 @@ static int prepare(struct learning *learning, struct err *err)
     learning->needs.places = &learning->places;
     learning->needs.base = &learning->base.workspace->map;
     learning->needs.home = learning->home;
+    learning->needs.is_proxied = str_eq(network_of(learning), "proxied");
+    network_policy_copy(&policy->hosts, &learning->asked); /* the run takes the options along */
     say_what_may_be(learning, known);
     return 0;
 }
@@ -516,7 +532,7 @@ static int learn_run(char **argv)
 {
     AUTO(learning_done) struct learning learning = {.home = NULL};
     struct learn_options *options = &learning.options;
-    struct learn_profile profile = {.needs = &learning.needs};
+    struct learn_profile profile = {.needs = &learning.needs, .asked = &learning.asked};
     bool is_enabled;
     enum workspace_git git; /* as an option has it */
     struct err err;
@@ -574,12 +590,13 @@ const struct command command_learn = {
         "...), in what --writable names, and what git writes in the repository of the workspace; "
         "what it did there is what the profile opens. All else stays "
         "refused, and is told: your home directory, the system, credentials, protected names and "
-        "Cordon's own files are never opened. The network is as without learning: say --network "
-        "enabled where the command needs it.\n"
+        "Cordon's own files are never opened. The network is as without learning: with "
+        "--allow-host \"*\" every "
+        "host may be reached, and the profile names those that were.\n"
         "\n"
         "The exit status is that of COMMAND; 125 when the profile cannot be made.\n",
     .examples = "  cordon learn -- make\n"
-                "  cordon learn -o npm --network enabled -- npm install\n"
+                "  cordon learn -o npm --allow-host '*' -- npm install\n"
                 "  cordon run --profile npm -- npm test\n"
                 "  cordon explain --diff npm\n",
     .page = "cordon-learn",

@@ -227,7 +227,7 @@ static char *unit_of(const struct learn_place *place, const char *path)
 
 /* --- needs --- */
 
-enum { WHO_MAX = 4, REFUSALS_MAX = 40, REMOTE_MAX = 12, NEEDS_MAX = 200 };
+enum { WHO_MAX = 4, REFUSALS_MAX = 40, REMOTE_MAX = 12, HOSTS_MAX = 200, NEEDS_MAX = 200 };
 
 static void add_who(struct strv *who, const char *program, const char *operation, size_t max)
 {
@@ -306,6 +306,31 @@ static void add_written(struct learn_needs *needs, const struct timeline_event *
                     "too many folders for one profile");
 }
 
+/* Once for each host and port, as a rule has it. What the base allows anyway is no need; nor is localhost, which is the
+ * command's own. */
+static void add_host(struct learn_needs *needs, const struct timeline_event *event)
+{
+    struct net_host host;
+    struct network_request request = {.host = &host};
+    struct network_decision decision = {.verdict = NETWORK_DENY};
+    struct err ignored;
+    AUTO_FREE char *text = NULL;
+
+    if (!event->path || net_host_parse_port(event->path, &host, &request.port, &ignored) ||
+        !request.port || needs->hosts.len >= HOSTS_MAX)
+        return;
+    request.protocol = network_protocol_of_port(request.port);
+    if (needs->base->network == NETWORK_PROXIED)
+        network_policy_decide(&needs->base->network_policy, &request, &decision);
+    text = net_host_format(host.text, request.port);
+    if (decision.verdict == NETWORK_ALLOW || net_host_is_loopback(&host) ||
+        strv_has(&needs->hosts, text))
+        return;
+    strv_push(&needs->hosts, text);
+    strv_push_take(&needs->hosts_who,
+                   utf8_plain(event->program && *event->program ? event->program : "?"));
+}
+
 static void add_done(struct learn_needs *needs, const struct timeline_event *event)
 {
     const char *operation = event->operation ? event->operation : "";
@@ -318,6 +343,8 @@ static void add_done(struct learn_needs *needs, const struct timeline_event *eve
             else if (place_of(needs->places, event->path) &&
                      (need = need_at(needs, event->path, true)))
                 add_who(&need->who, event->program, operation, WHO_MAX);
+        } else if (!event->is_socket && str_eq(operation, "connect")) {
+            add_host(needs, event);
         }
         return;
     }
@@ -354,8 +381,10 @@ static void add_denied(struct learn_needs *needs, const struct timeline_event *e
         AUTO_FREE char *text = alloc_strf("connect %s", plain);
 
         add_who(&needs->remote, event->program, text, REMOTE_MAX);
-        add_refusal(needs, event->operation, event->path, event->program,
-                    "the network is restricted: cordon learn --network enabled");
+        why = needs->is_proxied ? alloc_strf("cordon learn --allow-host %s", plain)
+                                : alloc_str("to learn which hosts it needs: cordon learn "
+                                            "--allow-host \"*\"");
+        add_refusal(needs, event->operation, event->path, event->program, why);
         return;
     }
     if (event->is_socket)
@@ -445,6 +474,8 @@ void learn_needs_done(struct learn_needs *needs)
     free(needs->items);
     free(needs->refusals);
     strv_done(&needs->remote);
+    strv_done(&needs->hosts);
+    strv_done(&needs->hosts_who);
     strv_done(&needs->git);
     *needs = (struct learn_needs){.len = 0};
 }

@@ -72,7 +72,10 @@ struct learn_needs {
     size_t refusals_more;    /* that are not kept */
     struct strv git;         /* who wrote in a repository what git "commit" opens */
     struct strv remote;      /* "npm: connect 192.0.2.1:443" that was refused or done */
+    struct strv hosts;       /* "example.org:443" that were reached by name, through the proxy */
+    struct strv hosts_who;   /* who each was first reached by */
     unsigned long long lost; /* events that nobody saw */
+    bool is_proxied;         /* the network of the run is */
     bool is_watched;         /* something was seen at all */
 };
 

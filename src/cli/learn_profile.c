@@ -125,6 +125,40 @@ static void print_presets(const struct learn_profile *profile, struct buf *ret)
                      names.items[i], names.items[i]);
 }
 
+/* Beside rules, of which those that allow are no part of the profile: what was reached is. */
+static bool asks_network(const struct network_policy *asked)
+{
+    return asked->host_ports_len || asked->allow_local_binding;
+}
+
+static void print_asked_network(const struct network_policy *asked, struct buf *ret)
+{
+    if (asked->allow_local_binding)
+        buf_append_str(ret, "allow_local_binding = true  # asked for by an option\n");
+    for (size_t i = 0; i < asked->host_ports_len; i++)
+        buf_appendf(ret, "%s%u%s", i ? ", " : "host_ports = [", asked->host_ports[i],
+                    i + 1 < asked->host_ports_len ? "" : "]  # asked for by an option\n");
+}
+
+/* They are ASCII without quotes. */
+static void print_hosts(const struct learn_profile *profile, struct buf *ret)
+{
+    const struct learn_needs *needs = profile->needs;
+
+    if (needs->hosts.len)
+        buf_appendf(ret, "\n[permissions.%s.network.domains]\n", profile->name);
+    for (size_t i = 0; i < needs->hosts.len; i++)
+        buf_appendf(ret, "\"%s\" = \"allow\"  # %s\n", needs->hosts.items[i],
+                    needs->hosts_who.items[i]);
+    for (size_t i = 0; needs->hosts.len && i < profile->asked->rules_len; i++) {
+        const struct network_rule *rule = &profile->asked->rules[i];
+        AUTO_FREE char *pattern = host_pattern_format(&rule->pattern, rule->port);
+
+        if (rule->verdict == NETWORK_DENY)
+            buf_appendf(ret, "\"%s\" = \"deny\"  # asked for by an option\n", pattern);
+    }
+}
+
 void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
 {
     AUTO(buf_done) struct buf words = {.max = SIZE_MAX / 2};
@@ -158,14 +192,16 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
     for (char *const *special = profile->specials; *special; special++)
         buf_appendf(ret, "\"%s\" = \"write\"  # asked for by an option\n", *special);
     print_entries(profile, false, ret);
-    if (profile->is_enabled || has_sockets)
+    if (profile->is_enabled || has_sockets || asks_network(profile->asked))
         buf_appendf(ret, "\n[permissions.%s.network]\n", profile->name);
+    print_asked_network(profile->asked, ret);
     if (profile->is_enabled) {
         buf_append_str(ret, "enabled = true  # asked for by --network enabled");
         for (size_t i = 0; i < profile->needs->remote.len; i++)
             buf_appendf(ret, "; %s", profile->needs->remote.items[i]);
         buf_append_str(ret, "\n");
     }
+    print_hosts(profile, ret);
     if (has_sockets) {
         buf_appendf(ret, "\n[permissions.%s.network.unix_sockets]\n", profile->name);
         print_entries(profile, true, ret);

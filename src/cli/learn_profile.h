@@ -18,6 +18,7 @@ struct learn_profile {
     char *const *argv;     /* what was run */
     int status;            /* how it ended */
     bool is_enabled;       /* the network was, and the base's is not */
+    const struct network_policy *asked; /* what options say of hosts */
     const char *git; /* "read", "commit": as an option has it, or as it was needed; NULL: none */
     const struct learn_needs *needs;
 };

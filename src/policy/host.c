@@ -360,6 +360,16 @@ bool net_host_name_is_local(const char *name)
     return str_ends(name, ".localhost");
 }
 
+bool net_host_is_loopback(const struct net_host *host)
+{
+    const char *special;
+
+    if (host->kind == NET_HOST_IS_NAME)
+        return net_host_name_is_local(host->text);
+    special = net_address_special(&host->address);
+    return special && str_eq(special, "loopback");
+}
+
 /* --- patterns --- */
 
 static const char *const prefixes[] = {

@@ -63,6 +63,9 @@ const char *net_address_special(const struct net_address *address);
  * those that systems put into /etc/hosts for it. */
 bool net_host_name_is_local(const char *name);
 
+/* Such a name, or an address of loopback. */
+bool net_host_is_loopback(const struct net_host *host);
+
 /* --- patterns --- */
 
 enum host_pattern_kind {

@@ -238,16 +238,6 @@ static const struct network_rule *find_most_specific(const struct network_policy
     return best;
 }
 
-static bool names_loopback(const struct net_host *host)
-{
-    const char *special;
-
-    if (host->kind == NET_HOST_IS_NAME)
-        return net_host_name_is_local(host->text);
-    special = net_address_special(&host->address);
-    return special && str_eq(special, "loopback");
-}
-
 static bool names_local(const struct net_host *host)
 {
     return host->kind == NET_HOST_IS_NAME ? net_host_name_is_local(host->text)
@@ -256,7 +246,7 @@ static bool names_local(const struct net_host *host)
 
 static bool is_host_port(const struct network_policy *policy, const struct network_request *request)
 {
-    if (!names_loopback(request->host))
+    if (!net_host_is_loopback(request->host))
         return false;
     for (size_t i = 0; i < policy->host_ports_len; i++)
         if (!request->port || policy->host_ports[i] == request->port)
@@ -352,7 +342,7 @@ static char *remedy_of_local(const struct network_request *request)
     const struct net_host *host = request->host;
     AUTO_FREE char *name = net_host_format(host->text, request->port);
 
-    if (names_loopback(host) && request->port)
+    if (net_host_is_loopback(host) && request->port)
         return alloc_strf("Out here that is the host itself: allow it with --host-port %u.",
                           request->port);
     if (names_local(host))

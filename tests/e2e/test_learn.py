@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from harness import CORDON
 from learning import CONFIG, check, learn, opened
 from tools import where
 
@@ -175,9 +176,45 @@ def test_json(place):
 
 def test_the_network_is_no_matter_of_learning(place):
     ran = learn(place, "net", "python3 -c 'import socket; s = socket.socket(); s.settimeout(3); s.connect((\"192.0.2.1\", 80))'; true")
-    assert ran.returncode == 0 and "cordon learn --network enabled" in ran.stderr, ran.stderr
+    assert ran.returncode == 0 and 'cordon learn --allow-host "*"' in ran.stderr, ran.stderr
     assert "network" not in (place.base / CONFIG).read_text().replace("the network is restricted", "")\
         .replace("--network", "")
+
+
+INSIDE = """ip link set lo up && ip addr add 93.184.216.34/32 dev lo || exit 99
+exec 3< <(exec python3 -u -c 'import socketserver
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        self.wfile.write(self.rfile.readline())
+server = socketserver.ThreadingTCPServer(("93.184.216.34", 8080), Handler)
+print("up")
+server.serve_forever()')
+server=$!
+read -r <&3
+"$@"
+status=$?
+kill $server
+exit $status
+"""
+
+
+@where("ip")
+def test_hosts_that_were_reached_are_in_the_profile(place):
+    """A server with a public address, in a network of its own: learnt, and reached again by the profile alone."""
+    say = ["bash", "-c", "exec 4<>/dev/tcp/93.184.216.34/8080; echo hi >&4; read -r line <&4; test $line = hi"]
+    world = ["unshare", "-Urn", "bash", "-c", INSIDE, "world"]
+
+    def cordon(*words):
+        return subprocess.run([*world, CORDON, *words], cwd=place.ws, env=place.env, capture_output=True, text=True)
+
+    ran = cordon("learn", "-o", "net", "--allow-host", "*", "--deny-host", "bad.test", "--host-port", "5432", "--", *say)
+    assert ran.returncode == 0, ran.stderr
+    text = (place.base / CONFIG).read_text()
+    assert 'host_ports = [5432]  # asked for by an option\n' in text
+    assert '[permissions.net.network.domains]\n"93.184.216.34:8080" = "allow"  # bash\n"bad.test" = "deny"' in text
+    assert cordon("run", "-p", "net", "--", *say).returncode == 0
+    ran = cordon("run", "--allow-host", "93.184.216.35", "--", *say)
+    assert ran.returncode and "--allow-host 93.184.216.34:8080" in ran.stderr, ran.stderr
 
 
 def test_folders_that_were_not_used_are_gone(place):

@@ -92,14 +92,16 @@ static int pass_descriptors(int control)
     return dup2(control, CONTROL_FD); /* allow dup2: it is inherited */
 }
 
-/* By the system calls: the C library would change the threads of our caller, whose memory this is, too. That
+/* A user namespace that has no such user (EINVAL) has a root that is an ordinary one outside, and stays.
+ * By the system calls: the C library would change the threads of our caller, whose memory this is, too. That
  * memory stays as open to others as it was. */
 static int become_nobody(struct err *err)
 {
     const int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 
+    if (syscall(SYS_setresgid, PROXY_NOBODY, PROXY_NOBODY, PROXY_NOBODY))
+        return errno == EINVAL ? 0 : err_sys(err, "becoming nobody");
     if (syscall(SYS_setgroups, 0, NULL) ||
-        syscall(SYS_setresgid, PROXY_NOBODY, PROXY_NOBODY, PROXY_NOBODY) ||
         syscall(SYS_setresuid, PROXY_NOBODY, PROXY_NOBODY, PROXY_NOBODY))
         return err_sys(err, "becoming nobody");
     prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0);
