@@ -250,14 +250,10 @@ void launch_facts_close(struct launch *launch)
     guard_channel_free(launch->channel);
 }
 
-/* What has ended is readable for ever. */
+/* A guard that has ended is readable for ever. */
 static void leave_ended(const struct launch *launch)
 {
-    if (!launch->proxied || launch->facts < 0)
-        return;
-    if (proxy_channel_has_ended(launch->proxied->channel))
-        epoll_ctl(launch->facts, EPOLL_CTL_DEL, proxy_channel_fd(launch->proxied->channel), NULL);
-    if (launch->channel && guard_channel_has_ended(launch->channel))
+    if (launch->proxied && launch->channel && guard_channel_has_ended(launch->channel))
         epoll_ctl(launch->facts, EPOLL_CTL_DEL, guard_channel_fd(launch->channel), NULL);
 }
 

@@ -1,9 +1,9 @@
 /* The proxy (src/proxy) as its host sees it, as guard_link.h is for the guard: one process for all sandboxes of
- * this one whose network leads to it, and a channel for each command, over which facts and questions come.
+ * this one whose network leads to it, and a channel for each command, over which facts and questions come. Most commands
+ * connect to nothing: it is started when the first one does.
  *
- *     proxy_channel_new()      two ends: one stays here, a copy of it goes to the launcher
- *     proxy_channel_attach()   the other end, and the policy, go to the proxy
- *     proxy_channel_next()     what it tells
+ *     proxy_channel_new()      two ends: a copy of the one goes to the launcher, which sends listeners
+ *     proxy_channel_next()     when somebody connects to one of them: to the proxy with all; and what it tells
  *     proxy_channel_free()     the command is over */
 #pragma once
 
@@ -29,30 +29,27 @@ void proxy_link_join(void);
 void proxy_link_leave(void);
 void proxy_link_reap(void);
 
-struct proxy_channel;
-
-struct proxy_channel *proxy_channel_new(struct err *err); /* NULL on failure */
-void proxy_channel_free(struct proxy_channel *channel);   /* NULL is fine */
-
-/* Readable when proxy_channel_next() may have something, or the proxy has let go of the command. */
-int proxy_channel_fd(const struct proxy_channel *channel);
-
 struct proxy_start {
     struct companion_start start; /* of the program proxy_link_program() */
     int policy;                   /* sealed memory with the JSON of policy/network_policy.h */
     uint32_t flags;               /* enum proxy_hello_flag */
 };
 
-/* Hands the command over to the proxy, which is started if there is none or the last has died. Nobody waits for
- * it. */
-int proxy_channel_attach(struct proxy_channel *channel, const struct proxy_start *start,
-                         struct err *err);
+struct proxy_channel;
 
-/* The next fact, with its strings terminated; false when there is none for now. */
+/* What is in `start` is borrowed for as long as the channel. NULL on failure. */
+struct proxy_channel *proxy_channel_new(const struct proxy_start *start, struct err *err);
+void proxy_channel_free(struct proxy_channel *channel); /* NULL is fine */
+
+/* The end of which the launcher gets a copy. */
+int proxy_channel_end(const struct proxy_channel *channel);
+
+/* Readable when proxy_channel_next() has something to do. */
+int proxy_channel_fd(const struct proxy_channel *channel);
+
+/* The next fact, with its strings terminated; false when there is none for now. A proxy that cannot be started is told as
+ * one, and nothing leaves. */
 bool proxy_channel_next(struct proxy_channel *channel, struct proxy_fact *ret);
-
-/* Nothing follows: the proxy has let go of the command, or has died. */
-bool proxy_channel_has_ended(const struct proxy_channel *channel);
 
 /* The answer to a question. Nothing happens when the proxy is gone. */
 void proxy_channel_answer(const struct proxy_channel *channel, uint64_t id, bool is_yes);

@@ -428,7 +428,7 @@ static int launch_send(const struct launch *launch, const struct launch_options 
         [PLAN_FD_CHANNEL] = launch->sandbox->plan->tells_around ? launch->sandbox->guard_map
                             : launch->channel                   ? guard_channel_fd(launch->channel)
                                                                 : -1,
-        [PLAN_FD_PROXY] = proxy ? proxy_channel_fd(proxy) : -1,
+        [PLAN_FD_PROXY] = proxy ? proxy_channel_end(proxy) : -1,
     };
     struct plan_inbox inbox = {.magic = PLAN_MAGIC};
     int given[PLAN_FDS];
@@ -447,47 +447,52 @@ static int launch_send(const struct launch *launch, const struct launch_options 
     return 0;
 }
 
+static struct proxy_channel *launch_proxy_channel(const struct launch *launch, struct err *err)
+{
+    const struct sandbox *sandbox = launch->sandbox;
+    const struct proxy_start start = {
+        .start = {.program = sandbox->proxy, .dies_with_thread = sandbox->options.dies_with_thread},
+        .policy = sandbox->policy,
+        .flags = (launch->asks ? PROXY_HELLO_ASKS : 0u) |
+                 (sandbox->options.watch & WATCH_NETWORK ? PROXY_HELLO_TRACES : 0u),
+    };
+
+    return proxy_channel_new(&start, err);
+}
+
 static int launch_open_channels(struct launch *launch, const struct launch_options *options,
                                 struct err *err)
 {
     const struct sandbox *sandbox = launch->sandbox;
     struct guard_channel *guard = sandbox->plan->asks_guard ? guard_channel_new(err) : NULL;
-    struct proxy_channel *proxy = sandbox->proxy ? proxy_channel_new(err) : NULL;
+    struct proxy_channel *proxy = NULL;
 
+    launch->has_facts = sandbox->plan->guard_flags & GUARD_MAP_FACTS;
+    launch->asks = launch->has_facts && options->asks;
+    if (sandbox->proxy)
+        proxy = launch_proxy_channel(launch, err);
     if ((sandbox->plan->asks_guard && !guard) || (sandbox->proxy && !proxy)) {
         guard_channel_free(guard);
         proxy_channel_free(proxy);
         return -1;
     }
-    launch->has_facts = sandbox->plan->guard_flags & GUARD_MAP_FACTS;
-    launch->asks = launch->has_facts && options->asks;
     return launch_facts_open(launch, guard, proxy, err);
 }
 
-/* Last of all: the launcher is at work meanwhile, and they have a channel before it gets there,
+/* Last of all: the launcher is at work meanwhile, and the guard has a channel before it gets there,
  * or a moment later. */
-static int launch_attach(const struct launch *launch, struct err *err)
+static int launch_attach_guard(const struct launch *launch, struct err *err)
 {
     const struct sandbox *sandbox = launch->sandbox;
-    const unsigned watch = sandbox->options.watch;
-    const bool dies = sandbox->options.dies_with_thread;
-    const struct guard_start guard = {
-        .start = {.program = sandbox->guard, .dies_with_thread = dies},
+    const struct guard_start start = {
+        .start = {.program = sandbox->guard, .dies_with_thread = sandbox->options.dies_with_thread},
         .map = sandbox->guard_map,
         .flags = (launch->asks ? GUARD_HELLO_ASKS : 0u) |
-                 (watch & WATCH_FILES ? GUARD_HELLO_TRACES_FILES : 0u) |
-                 (watch & WATCH_NETWORK ? GUARD_HELLO_TRACES_NETWORK : 0u),
-    };
-    const struct proxy_start proxy = {
-        .start = {.program = sandbox->proxy, .dies_with_thread = dies},
-        .policy = sandbox->policy,
-        .flags = (launch->asks ? PROXY_HELLO_ASKS : 0u) |
-                 (watch & WATCH_NETWORK ? PROXY_HELLO_TRACES : 0u),
+                 (sandbox->options.watch & WATCH_FILES ? GUARD_HELLO_TRACES_FILES : 0u) |
+                 (sandbox->options.watch & WATCH_NETWORK ? GUARD_HELLO_TRACES_NETWORK : 0u),
     };
 
-    if (launch->channel && guard_channel_attach(launch->channel, &guard, err))
-        return -1;
-    return launch->proxied ? proxy_channel_attach(launch_facts_proxy(launch), &proxy, err) : 0;
+    return launch->channel ? guard_channel_attach(launch->channel, &start, err) : 0;
 }
 
 /* `ret_has_no_launcher`: it failed for want of a launcher in its namespaces, and for nothing
@@ -519,7 +524,7 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
         limits.processes && sandbox_process_counter(sandbox) == COUNTER_PID_NAMESPACE;
     plan = launch_plan(sandbox, options, &limits, err);
     if (plan < 0 || launch_open_channels(&launch, options, err) ||
-        launch_send(&launch, options, plan, err) || launch_attach(&launch, err)) {
+        launch_send(&launch, options, plan, err) || launch_attach_guard(&launch, err)) {
         launch_done(&launch);
         return -1;
     }
