@@ -291,6 +291,14 @@ def read_all(client):
     return bytes(data)
 
 
+def take(client, count):
+    """So many bytes, or what there is before the end. (MSG_WAITALL does not wait where there is a time limit.)"""
+    data = b""
+    while len(data) < count and (block := client.recv(count - len(data))):
+        data += block
+    return data
+
+
 def is_reset(client):
     try:
         return read_all(client) == b""

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import proxied
-from proxied import ASKED, DENIED, DONE, MORE, WITHDRAWN, World, dns_query, inside, is_reset, read_all
+from proxied import ASKED, DENIED, DONE, MORE, WITHDRAWN, World, dns_query, inside, is_reset, read_all, take
 from tools import where
 
 SITE, OTHER = "93.184.216.34", "93.184.216.35"
@@ -113,10 +113,10 @@ def test_dns_by_tcp_and_in_pieces():
     message = struct.pack(">H", len(query)) + query
     for byte in message:
         client.sendall(bytes([byte]))
-    length = struct.unpack(">H", client.recv(2, socket.MSG_WAITALL))[0]
-    assert proxied.dns_read(client.recv(length, socket.MSG_WAITALL))[1][0].startswith("198.18.")
+    length = struct.unpack(">H", take(client, 2))[0]
+    assert proxied.dns_read(take(client, length))[1][0].startswith("198.18.")
     client.sendall(message * 2)
-    client.recv(2 * (length + 2), socket.MSG_WAITALL)
+    take(client, 2 * (length + 2))
     client.sendall(b"\xff\xff" + bytes(9000))
     assert is_reset(client)
 
@@ -239,7 +239,7 @@ def test_names_in_tls():
         client, said = command.connect(place), hello(name)
         for part in (said[:1], said[1:40], said[40:]):  # nothing goes on before it is whole
             client.sendall(part)
-        assert client.recv(len(said), socket.MSG_WAITALL) == said
+        assert take(client, len(said)) == said
     assert not command.has_fact()
     for place, name in (("site.example", "evil.example"), (SITE, "bad.example")):
         client = command.connect(place)
@@ -267,7 +267,7 @@ def test_who_speaks_first():
     assert client.recv(99) == b"220 welcome\r\n"
     for text in (b"EHLO", b" there\r\n", hello("mail.example")):  # what would look like the start of a request
         client.sendall(text)
-        assert client.recv(len(text), socket.MSG_WAITALL) == text
+        assert take(client, len(text)) == text
 
 
 @where("ip")
@@ -392,7 +392,7 @@ def test_explicit_http():
     assert head_of(client).startswith(b"HTTP/1.1 200")
     said = hello("site.example")
     client.sendall(said)
-    assert client.recv(len(said), socket.MSG_WAITALL) == said
+    assert take(client, len(said)) == said
     client = command.explicit()  # what is tunnelled is looked at, too
     client.sendall(b"CONNECT site.example:443 HTTP/1.1\r\nHost: site.example:443\r\n\r\n" + hello("evil.example"))
     assert head_of(client).startswith(b"HTTP/1.1 200") and is_reset(client)
@@ -428,7 +428,7 @@ def socks(client, host, port, command=1):
     client.sendall(b"\5\1\0")
     assert client.recv(2) == b"\5\0"
     client.sendall(struct.pack(">BBBBB", 5, command, 0, 3, len(host)) + host + struct.pack(">H", port))
-    return client.recv(10, socket.MSG_WAITALL)[1]
+    return take(client, 10)[1]
 
 
 @where("ip")
