@@ -65,12 +65,13 @@ static json_t *preset_json(const struct preset_file *file, const struct preset *
 
         json_object_set_new(outside, path, env_json(&preset->outside[i].env));
     }
-    return json_pack("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", file->name,
-                     "file", json_lossy(file->path), "own", file->is_own, "shadows", file->is_twice,
-                     "about", json_lossy(preset->about), "why", json_lossy(preset->why), "opens",
-                     opens, "env", env_json(&preset->env), "offline_env",
-                     env_json(&preset->offline_env), "outside", outside, "hosts",
-                     json_lossy_list(strv_view(&preset->hosts)));
+    return json_pack("{s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                     file->name, "file", json_lossy(file->path), "own", file->is_own, "shadows",
+                     file->is_twice, "about", json_lossy(preset->about), "why",
+                     json_lossy(preset->why), "opens", opens, "env", env_json(&preset->env),
+                     "offline_env", env_json(&preset->offline_env), "outside", outside, "hosts",
+                     json_lossy_list(strv_view(&preset->hosts)), "hosts_from",
+                     json_lossy_list(strv_view(&preset->hosts_from)));
 }
 
 /* --- for people --- */
@@ -105,6 +106,8 @@ static void print_whole(const struct preset_file *file, const struct preset *pre
     print_variables("offline", &preset->offline_env, text);
     if (*hosts)
         console_line(text, "  hosts    %s", hosts);
+    for (size_t i = 0; i < preset->hosts_from.len; i++)
+        console_line(text, "  hosts    of ~/%s", preset->hosts_from.items[i]);
     if (preset->why) {
         buf_append_str(text, "\n");
         options_print_text(preset->why, 2, text);

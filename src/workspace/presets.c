@@ -333,6 +333,30 @@ static char *cache_place(const struct presets_context *context, const char *name
                   : alloc_strf(PRESETS_CACHE_DIR "/%s", name);
 }
 
+/* They count where the network is proxied. What is not there, or cannot be read, names none. */
+static int add_hosts(const struct presets_context *context, const struct preset *preset,
+                     const char *origin, struct network_policy *ret, struct err *err)
+{
+    AUTO(strv_done) struct strv hosts = {0};
+
+    strv_push_all(&hosts, strv_view(&preset->hosts));
+    for (size_t i = 0; i < preset->hosts_from.len; i++) {
+        const char *from = preset->hosts_from.items[i];
+        const char *key = strchr(from, ' ');
+        AUTO_FREE char *name = alloc_strn(from, (size_t)(key - from));
+        AUTO_FREE char *path = path_join(context->home, name);
+        AUTO(buf_done) struct buf text = {.max = 0};
+        struct err ignored;
+
+        if (fd_read_file(path, PRESET_SIZE_MAX, &text, &ignored) == 0 && text.data)
+            preset_read_hosts(text.data, key + 1, &hosts);
+    }
+    for (size_t i = 0; i < hosts.len; i++)
+        if (network_policy_add_text(ret, hosts.items[i], NETWORK_ALLOW, origin, err))
+            return err_wrap(err, "%s: %s", origin, hosts.items[i]);
+    return 0;
+}
+
 static int add(const struct presets_context *context, const char *name, const struct preset *preset,
                const char *file, struct presets *presets, struct profile *profile, struct err *err)
 {
@@ -352,6 +376,8 @@ static int add(const struct presets_context *context, const char *name, const st
     add_env(&preset->env, &places, &presets->env);
     add_outside(context, preset, &places, origin, presets, profile);
     add_env(&preset->offline_env, &places, &presets->offline_env);
+    if (profile->network == NETWORK_PROXIED)
+        return add_hosts(context, preset, origin, &profile->network_policy, err);
     return 0;
 }
 

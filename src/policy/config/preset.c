@@ -3,7 +3,8 @@
  *     about = "npm and npx"                  what it is for
  *     why = "..."                            what is opened, what is not, and why
  *     per_workspace = true                   {cache} is not shared by all workspaces
- *     hosts = ["registry.example.org"]       servers, for whoever limits the network by names
+ *     hosts = ["registry.example.org"]       servers, which a network that is proxied may reach
+ *     hosts_from = ["~/.toolrc registry"]    and those that the tool's own configuration names
  *     write = ["~/.cache/x"]                 directories that are opened as they are
  *     [env]                                  NAME = "text"
  *     [offline_env]                          the same, for commands without a network
@@ -21,6 +22,8 @@
 #include "base/str.h"
 #include "policy/config/config_reader.h"
 #include "policy/environment.h"
+#include "policy/host.h"
+#include "policy/profile.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -31,14 +34,13 @@ enum { NAME_MAX_LEN = 64 };
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 static const char name_letters[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-static const char host_letters[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-*";
 
 void preset_done(struct preset *preset)
 {
     free(preset->about);
     free(preset->why);
     strv_done(&preset->hosts);
+    strv_done(&preset->hosts_from);
     strv_done(&preset->write);
     strv_done(&preset->env);
     strv_done(&preset->offline_env);
@@ -170,13 +172,83 @@ static int read_hosts(const struct config *file, struct strv *ret, struct err *e
         return -1;
     for (size_t i = 0; list && i < list->len; i++) {
         const char *host = list->items[i].string;
+        struct host_pattern pattern;
+        uint16_t port;
+        struct err why;
 
-        if (!*host || host[strspn(host, host_letters)])
-            return config_fail(file, &list->items[i], err, "hosts: \"%.60s\" is no name of a host",
-                               host);
+        if (host_pattern_parse(host, &pattern, &port, &why))
+            return config_fail(file, &list->items[i], err, "hosts: \"%.60s\": %s", host, why.msg);
         strv_push(ret, host);
     }
     return 0;
+}
+
+/* "~/PATH KEY" */
+static int read_hosts_from(const struct config *file, struct strv *ret, struct err *err)
+{
+    const struct toml_node *list;
+
+    if (read_list(file, "hosts_from", &list, err))
+        return -1;
+    for (size_t i = 0; list && i < list->len; i++) {
+        const char *text = list->items[i].string;
+        const char *key = strchr(text, ' ');
+        AUTO_FREE char *path =
+            key && str_starts(text, "~/") ? alloc_strn(text + 2, (size_t)(key - text - 2)) : NULL;
+
+        if (!path || !profile_subpath_is_valid(path) || !key[1] ||
+            key[1 + strcspn(key + 1, " =:\t\n")])
+            return config_fail(file, &list->items[i], err,
+                               "hosts_from: \"%.60s\" should be \"~/PATH KEY\"", text);
+        strv_push(ret, text + 2);
+    }
+    return 0;
+}
+
+static char *host_of_url(const char *url)
+{
+    const char *at = strstr(url, "://");
+    size_t len;
+    const char *user;
+    AUTO_FREE char *text = NULL;
+    struct net_host host;
+    uint16_t port;
+    struct err ignored;
+
+    if (!at)
+        return NULL;
+    at += strlen("://");
+    len = strcspn(at, "/?#\"' \t\r");
+    user = memrchr(at, '@', len);
+    if (user) {
+        len -= (size_t)(user + 1 - at);
+        at = user + 1;
+    }
+    text = alloc_strn(at, len);
+    return net_host_parse_port(text, &host, &port, &ignored) ? NULL
+                                                             : net_host_format(host.text, port);
+}
+
+void preset_read_hosts(const char *text, const char *key, struct strv *ret)
+{
+    const size_t key_len = strlen(key);
+
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        AUTO_FREE char *whole = alloc_strn(line, strcspn(line, "\n"));
+        const char *name = whole + strspn(whole, " \t");
+        const char *equals = strchr(name, '=');
+        size_t len = equals ? (size_t)(equals - name) : 0;
+        AUTO_FREE char *host = NULL;
+
+        while (len && strchr(" \t", name[len - 1]))
+            len--;
+        if (len < key_len || memcmp(name + len - key_len, key, key_len) != 0 ||
+            (len > key_len && name[len - key_len - 1] != ':') || strchr("#;", *name))
+            continue;
+        host = host_of_url(equals);
+        if (host && !strv_has(ret, host))
+            strv_push(ret, host);
+    }
 }
 
 /* Nothing that a command could then change what is run or believed outside by. */
@@ -308,15 +380,16 @@ static int read_outside(const struct config *file, struct preset *ret, struct er
 
 static int read_all(const struct config *file, struct preset *ret, struct err *err)
 {
-    static const char *const keys[] = {"about", "why",         "per_workspace", "hosts", "write",
-                                       "env",   "offline_env", "outside",       NULL};
+    static const char *const keys[] = {"about", "why", "per_workspace", "hosts",   "hosts_from",
+                                       "write", "env", "offline_env",   "outside", NULL};
     const struct toml_node *env;
     const struct toml_node *offline_env;
 
     if (check_keys(file, file->root, keys, err) || read_text(file, "about", &ret->about, err) ||
         read_text(file, "why", &ret->why, err) ||
         config_bool(file, file->root, "per_workspace", &ret->per_workspace, err) ||
-        read_hosts(file, &ret->hosts, err) || read_write(file, &ret->write, err) ||
+        read_hosts(file, &ret->hosts, err) || read_hosts_from(file, &ret->hosts_from, err) ||
+        read_write(file, &ret->write, err) ||
         config_item(file, file->root, "env", TOML_TABLE, &env, err) ||
         config_item(file, file->root, "offline_env", TOML_TABLE, &offline_env, err) ||
         read_variables(file, env, &ret->env, err) ||

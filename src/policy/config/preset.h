@@ -23,10 +23,12 @@ struct preset_outside {
 
 /* Variables are "NAME=TEXT", with the text as it was written. */
 struct preset {
-    char *about;             /* one line */
-    char *why;               /* what is opened, what is not, and why; NULL: nothing is said */
-    bool per_workspace;      /* its directory is that of one workspace, not shared by all */
-    struct strv hosts;       /* names of the servers that the tool asks by default */
+    char *about;        /* one line */
+    char *why;          /* what is opened, what is not, and why; NULL: nothing is said */
+    bool per_workspace; /* its directory is that of one workspace, not shared by all */
+    struct strv hosts;  /* names of the servers that the tool asks by default, as patterns */
+    struct strv
+        hosts_from; /* "PATH KEY": lines "KEY = URL" of a file below the home directory name more */
     struct strv write;       /* below the home directory, relative: opened as they are */
     struct strv env;         /* for every command */
     struct strv offline_env; /* and for those without a network */
@@ -42,6 +44,10 @@ bool preset_name_is_valid(const char *name);
 int preset_parse(const char *text, size_t len, const char *file, struct preset *ret,
                  struct err *err);
 void preset_done(struct preset *preset);
+
+/* The hosts, with their ports where they are given, of the URLs that lines "KEY = URL" of a tool's
+ * configuration have, also "...:KEY = URL"; what is none is left out. */
+void preset_read_hosts(const char *text, const char *key, struct strv *ret);
 
 struct preset_places {
     const char *cache; /* the preset's own directory */

@@ -29,11 +29,11 @@ static json_t *preset_json(const struct preset *preset)
 
     for (size_t i = 0; i < preset->outside_len; i++)
         json_object_set_new(outside, preset->outside[i].path, list_json(&preset->outside[i].env));
-    return json_pack("{s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "about", preset->about, "why",
+    return json_pack("{s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "about", preset->about, "why",
                      json_lossy(preset->why), "per_workspace", preset->per_workspace, "hosts",
-                     list_json(&preset->hosts), "write", list_json(&preset->write), "env",
-                     list_json(&preset->env), "offline_env", list_json(&preset->offline_env),
-                     "outside", outside);
+                     list_json(&preset->hosts), "hosts_from", list_json(&preset->hosts_from),
+                     "write", list_json(&preset->write), "env", list_json(&preset->env),
+                     "offline_env", list_json(&preset->offline_env), "outside", outside);
 }
 
 static void check_expanded(const json_t *json, const struct preset *preset)
@@ -125,12 +125,32 @@ static void caches_of_tools_have_presets(void **state)
     assert_null(tool_cache_preset("/home/me/.npm", NULL));
 }
 
+static void hosts_are_read_from_a_tools_own_configuration(void **state)
+{
+    static const char text[] =
+        "; registry=https://no.example/\n"
+        "registry = https://user:p@ss@Registry.example:8443/npm/ \n"
+        "@corp:registry=http://corp.example\n"
+        "my-registry=https://no.example\n"
+        "//corp.example/:_authToken=https://no.example\n"
+        "registry=https://127.1/\nregistry=none\nregistry=\"https://q.example\"\n"
+        "registry=https://corp.example/again";
+    static const char *const wanted[] = {"registry.example:8443", "corp.example", "q.example"};
+    AUTO(strv_done) struct strv hosts = {0};
+
+    preset_read_hosts(text, "registry", &hosts);
+    assert_int_equal(hosts.len, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(hosts.items[i], wanted[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest more[] = {
         cmocka_unit_test(names_are_names_of_files),
         cmocka_unit_test(a_file_has_a_limit),
         cmocka_unit_test(caches_of_tools_have_presets),
+        cmocka_unit_test(hosts_are_read_from_a_tools_own_configuration),
     };
 
     return cases_run("preset", preset_case, more, sizeof more / sizeof *more);
