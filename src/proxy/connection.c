@@ -172,13 +172,28 @@ void connection_limit_idle(struct connection *connection)
     deadline_set(&connection->deadline, &connection->command->proxy->idle);
 }
 
-static enum relay_step opaque(struct connection *connection)
+static enum relay_step opaque(struct connection *connection, struct buf *in)
 {
+    buf_consume(in, connection->passed);
     connection_limit_idle(connection);
     return RELAY_OPAQUE;
 }
 
-static enum relay_step look_at_tls(struct connection *connection, const struct tls_hello *hello)
+/* The beginning of a line that may become a request goes on as it comes: there are programs that say a word and wait. Who the
+ * request is for comes behind its first line, and stays here. */
+static enum relay_step pass_beginning(struct connection *connection, const struct buf *in,
+                                      struct buf *out)
+{
+    if (connection->forwarder) /* which wants another first line */
+        return RELAY_GO_ON;
+    if (!buf_append(out, in->data + connection->passed, in->len - connection->passed))
+        return RELAY_STOP;
+    connection->passed = in->len;
+    return RELAY_GO_ON;
+}
+
+static enum relay_step look_at_tls(struct connection *connection, const struct tls_hello *hello,
+                                   struct buf *in)
 {
     if (connection->target.protocol == NETWORK_HTTP &&
         connection->command->policy.mode == NETWORK_MODE_LIMITED)
@@ -188,7 +203,7 @@ static enum relay_step look_at_tls(struct connection *connection, const struct t
                             "TLS at port 80 does not go through the host's own proxy");
     if (*hello->name && !connection_may_name(connection, hello->name, strlen(hello->name)))
         return RELAY_STOP;
-    return opaque(connection);
+    return opaque(connection, in);
 }
 
 static enum relay_step look_at_http(struct connection *connection, struct buf *in, struct buf *out)
@@ -197,13 +212,13 @@ static enum relay_step look_at_http(struct connection *connection, struct buf *i
     case HTTP_LOOK_NO:
         if (connection->target.protocol == NETWORK_HTTP)
             return refuse_bytes(connection, NETWORK_NOT_ALLOWED, "it is not HTTP, at port 80");
-        return opaque(connection);
+        return opaque(connection, in);
     case HTTP_LOOK_MAYBE:
-        if (!connection->relay.flows[RELAY_UP].has_ended)
-            return RELAY_GO_ON;
-        if (connection->target.protocol == NETWORK_HTTP)
+        if (connection->target.protocol == NETWORK_HTTP &&
+            connection->relay.flows[RELAY_UP].has_ended)
             return refuse_bytes(connection, NETWORK_NOT_ALLOWED, "it is not HTTP, at port 80");
-        return opaque(connection);
+        return connection->relay.flows[RELAY_UP].has_ended ? opaque(connection, in)
+                                                           : pass_beginning(connection, in, out);
     case HTTP_LOOK_YES:
         break;
     }
@@ -220,14 +235,14 @@ enum relay_step connection_look(void *data, struct buf *in, struct buf *out)
     if (!in->len)
         return RELAY_GO_ON;
     if (connection->relay.flows[RELAY_DOWN].moved && connection->target.protocol != NETWORK_HTTP)
-        return opaque(connection);
-    connection_limit_first_bytes(connection);
+        return opaque(connection, in);
     switch (tls_hello_read((const uint8_t *)in->data, in->len, &hello)) {
     case TLS_NONE:
         return look_at_http(connection, in, out);
     case TLS_WHOLE:
-        return look_at_tls(connection, &hello);
+        return look_at_tls(connection, &hello, in);
     case TLS_MORE:
+        connection_limit_first_bytes(connection);
         if (in->len < in->max && !connection->relay.flows[RELAY_UP].has_ended)
             return RELAY_GO_ON;
         break;

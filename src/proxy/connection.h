@@ -26,7 +26,9 @@ struct connection {
     struct question_waiter held;      /* while somebody is asked */
     struct dial *dial;                /* while it is dialled */
     struct explicit_client *explicit; /* NULL: it does not know of us */
-    struct http_flow *http;           /* once it is known to be plain HTTP */
+    size_t
+        passed; /* bytes of what the client says first that went on already; they are still in the flow's `in` */
+    struct http_flow *http; /* once it is known to be plain HTTP */
     const struct upstream
         *forwarder; /* the server is the host's own proxy, which wants whole URLs */
     bool is_relaying;

@@ -147,18 +147,23 @@ static relay_filter_fn look_at_reply;
 static enum relay_step pass_head(struct http_flow *flow, const struct http_request *request,
                                  const char *raw, size_t len, struct buf *out)
 {
-    struct relay *relay = &flow->connection->relay;
+    struct connection *connection = flow->connection;
+    struct relay *relay = &connection->relay;
     const struct relay_flow *down = &relay->flows[RELAY_DOWN];
-
     bool is_anew;
 
-    flow->is_switching = request->wants_upgrade && !flow->connection->forwarder &&
+    flow->is_switching = request->wants_upgrade && !connection->forwarder &&
                          wants_websocket(request) && !flow->requests && !down->moved && !down->held;
     if (flow->is_switching)
         relay_set_filter(relay, RELAY_DOWN, look_at_reply, LIMIT_HELLO);
-    is_anew = flow->connection->forwarder || (request->wants_upgrade && !flow->is_switching);
-    if (is_anew ? !write_anew(flow->connection, request, out) : !buf_append(out, raw, len))
+    is_anew = connection->forwarder || (request->wants_upgrade && !flow->is_switching);
+    if (is_anew && connection->passed)
+        return refuse_malformed(flow,
+                                "its first line came in pieces, and would have to be another");
+    if (is_anew ? !write_anew(connection, request, out)
+                : !buf_append(out, raw + connection->passed, len - connection->passed))
         return refuse_malformed(flow, "its head is longer than 8 KiB, which is the limit");
+    connection->passed = 0;
     flow->requests++;
     flow->body = request->body;
     flow->state = BODY;

@@ -29,11 +29,14 @@ static bool has_version(const char *line, size_t len)
  * and "PRI * HTTP/2.0". HTTP/0.9 does not, since it has no Host. */
 enum http_look http_looks_like(const char *bytes, size_t len)
 {
-    size_t start = 0, end;
+    size_t start = 0, end, method;
 
     while (start < len && strchr(" \t\r\n", bytes[start]) && bytes[start])
         start++;
-    if (start < len && !http_is_token((char[]){bytes[start], '\0'}))
+    for (method = start; method < len && http_is_token((char[]){bytes[method], '\0'});)
+        method++;
+    if (method < len &&
+        (method == start || !bytes[method] || !strchr(" \t\v\f\r\n", bytes[method])))
         return HTTP_LOOK_NO;
     for (end = start; end < len && bytes[end] != '\r' && bytes[end] != '\n';)
         end++;

@@ -155,6 +155,11 @@ static void looks(void **state)
         {"SSH-2.0-OpenSSH_9.2p1 Debian\r\n", HTTP_LOOK_NO},
         {"*1\r\n$4\r\nPING\r\n", HTTP_LOOK_NO},
         {"PING\r\n", HTTP_LOOK_NO},
+        {"PING", HTTP_LOOK_MAYBE},
+        {"AMQP\x01", HTTP_LOOK_NO},
+        {"a\x80", HTTP_LOOK_NO},
+        {"{\"a\":1}", HTTP_LOOK_NO},
+        {"G{T / HTTP/1.1\r\n", HTTP_LOOK_NO}, /* no server would take that */
         {"\x16\x03\x01", HTTP_LOOK_NO},
     };
 
