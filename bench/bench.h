@@ -21,6 +21,7 @@ struct bench {
     const char *static_write;
     const char *static_echo;
     const char *static_calls;
+    const char *static_dial;
     const char *before; /* `cordon` of another build, to be measured beside this one; may be NULL */
     unsigned runs;
     int null; /* of /dev/null */
@@ -48,6 +49,7 @@ void bench_server(struct bench *bench);
 void bench_neighbours(struct bench *bench);
 void bench_works(struct bench *bench);
 void bench_guard(struct bench *bench);
+void bench_network(struct bench *bench); /* the last: the network is another one then */
 
 /* Parts of bench_sessions(). */
 void bench_echo(struct bench *bench, struct cordon_engine *engine);

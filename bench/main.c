@@ -30,7 +30,8 @@ static const char usage[] =
     "works.\n"
     "--against takes another build folder, such as that of the commit before: the parts works and\n"
     "guard then measure its cordon beside this one, taking turns. PARTs are audit, rules, patch,\n"
-    "spawn, library, rate, memory, sessions, server, neighbours, tools, works and guard.\n";
+    "spawn, library, rate, memory, sessions, server, neighbours, tools, works, guard and\n"
+    "network.\n";
 
 /* A file of this build folder, seen from this program. */
 static char *built(const char *name)
@@ -147,6 +148,7 @@ static const struct part {
     {"tools", "work on 20,000 files", bench_tools},
     {"works", "programs that make files", bench_works},
     {"guard", "what the guard costs", bench_guard},
+    {"network", "a proxied network beside others", bench_network},
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -194,6 +196,7 @@ int main(int argc, char **argv)
     AUTO_FREE char *static_write = NULL;
     AUTO_FREE char *static_echo = NULL;
     AUTO_FREE char *static_calls = NULL;
+    AUTO_FREE char *static_dial = NULL;
     AUTO_FREE char *before = NULL;
     struct bench bench = {.runs = RUNS, .null = open("/dev/null", O_RDWR | O_CLOEXEC)};
     bool chosen[PARTS] = {false};
@@ -220,6 +223,7 @@ int main(int argc, char **argv)
     bench.static_write = static_write = shown("static-write");
     bench.static_echo = static_echo = shown("static-echo");
     bench.static_calls = static_calls = shown("static-calls");
+    bench.static_dial = static_dial = shown("static-dial");
     move_home();
     bench_run(&bench, chosen);
     (is_json ? report_print_json : report_print)(&bench.report, stdout);

@@ -9,7 +9,7 @@ enum goal { GOAL_NONE, GOAL_AT_MOST, GOAL_AT_LEAST };
 
 struct figure {
     const char *name;
-    const char *unit; /* "ms", "us", "/s", "MiB/s", "KiB", "x" (a ratio) */
+    const char *unit; /* "ms", "us", "/s", "MiB/s", "MB/s", "KiB", "x" (a ratio) */
     double value;     /* the median, where there are several values */
     double p99;       /* 0: only one value */
     size_t runs;
