@@ -70,6 +70,9 @@ static void allow_below(int ruleset, const char *path)
 static int confine_files(struct err *err)
 {
     static const unsigned rights[] = {0, 13, 14, 15, 15, 16, 16}; /* how many each ABI knows */
+    /* where resolv.conf may come to lie when the machine changes networks */
+    static const char *const folders[] = {"/etc", "/run/systemd/resolve", "/run/NetworkManager",
+                                          "/run/resolvconf", "/run/connman"};
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION_FLAG);
     struct landlock_ruleset attributes = {0};
     AUTO_FREE char *resolv_conf = realpath("/etc/resolv.conf", NULL);
@@ -88,7 +91,8 @@ static int confine_files(struct err *err)
                            0);
     if (ruleset < 0)
         return err_sys(err, "making the proxy's Landlock rules");
-    allow_below(ruleset, "/etc");
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        allow_below(ruleset, folders[i]);
     if (its_folder)
         allow_below(ruleset, its_folder);
     if (syscall(SYS_landlock_restrict_self, ruleset, 0))

@@ -78,6 +78,14 @@ void connection_on_first_bytes(struct deadline *deadline)
     connection_on_time(deadline);
 }
 
+void connection_on_idle(struct deadline *deadline)
+{
+    const struct refusal idle = {.text = "nothing was said on it for an hour, which is the limit"};
+
+    connection_tell(container_of(deadline, struct connection, deadline), &idle);
+    connection_on_time(deadline);
+}
+
 /* What a client sends after it was refused is read, or it would not get to see the refusal: a close with unread bytes
  * is a reset. */
 static void drain(void *data, int fd, unsigned ready)
@@ -238,6 +246,8 @@ enum relay_step connection_look(void *data, struct buf *in, struct buf *out)
         return opaque(connection, in);
     switch (tls_hello_read((const uint8_t *)in->data, in->len, &hello)) {
     case TLS_NONE:
+        if (*in->data == TLS_FIRST && connection->target.protocol == NETWORK_HTTPS)
+            break; /* a server might forgive what is wrong with it */
         return look_at_http(connection, in, out);
     case TLS_WHOLE:
         return look_at_tls(connection, &hello, in);

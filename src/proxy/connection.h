@@ -69,4 +69,5 @@ void connection_limit_idle(struct connection *connection);
 
 /* For the queues. */
 void connection_on_time(struct deadline *deadline);
+void connection_on_idle(struct deadline *deadline);
 void connection_on_first_bytes(struct deadline *deadline);

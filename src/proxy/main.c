@@ -84,7 +84,7 @@ static void proxy_init(struct proxy *proxy)
         {&proxy->first_bytes, LIMIT_FIRST_BYTES_NS, connection_on_first_bytes},
         {&proxy->explicit_head, LIMIT_EXPLICIT_HEAD_NS, connection_on_first_bytes},
         {&proxy->closing, LIMIT_CLOSING_NS, connection_on_time},
-        {&proxy->idle, LIMIT_IDLE_NS, connection_on_time},
+        {&proxy->idle, LIMIT_IDLE_NS, connection_on_idle},
         {&proxy->dns_streams, LIMIT_DNS_STREAM_NS, dns_server_on_idle},
     };
 

@@ -246,9 +246,12 @@ def test_names_in_tls():
         client.sendall(hello(name))
         assert is_reset(client)
         assert command.fact().host == name
-    client = command.connect("site.example")
-    client.sendall(b"\x16\x03\x01\x00\x05\x01\0\0\x01\0" + bytes(99))
-    assert is_reset(client)
+    for broken in (b"\x16\x03\x01\x00\x05\x01\0\0\x01\0" + bytes(99), b"\x16\x13" + hello("evil.example")[2:],
+                   b"\x16\x03" + bytes(2)):
+        client = command.connect("site.example")
+        client.sendall(broken)
+        client.shutdown(socket.SHUT_WR)
+        assert is_reset(client), broken
     assert "TLS" in command.fact().reason
 
 
