@@ -19,7 +19,7 @@
  * The policy is a sealed anonymous file: the JSON of policy/network_policy.h.
  *
  * The proxy is started with PROXY_CONTROL_FD and /dev/null as 0, 1 and 2, without capabilities, with
- * no_new_privs, with all signals blocked, where the host is root as user and group PROXY_NOBODY without further
+ * no_new_privs, with all signals blocked, where the host is root as user and group PROXY_NOBODY (if there is such a user) without further
  * groups, and with those variables of the host's environment that name proxies (those that end in _PROXY, in upper or lower
  * case). It ends when the control socket and every command's channel have ended.
  */

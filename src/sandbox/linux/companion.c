@@ -92,20 +92,17 @@ static int pass_descriptors(int control)
     return dup2(control, CONTROL_FD); /* allow dup2: it is inherited */
 }
 
-/* A user namespace that has no such user (EINVAL) has a root that is an ordinary one outside, and stays.
- * By the system calls: the C library would change the threads of our caller, whose memory this is, too. That
- * memory stays as open to others as it was. */
-static int become_nobody(struct err *err)
+/* By the system calls: the C library would change the threads of our caller, whose memory this is, too. That
+ * memory stays as open to others as it was. Where there is no nobody (root of a user namespace that has no other
+ * user), or root may not, it stays who we are, without a capability. */
+static void become_nobody(void)
 {
     const int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
 
-    if (syscall(SYS_setresgid, PROXY_NOBODY, PROXY_NOBODY, PROXY_NOBODY))
-        return errno == EINVAL ? 0 : err_sys(err, "becoming nobody");
-    if (syscall(SYS_setgroups, 0, NULL) ||
-        syscall(SYS_setresuid, PROXY_NOBODY, PROXY_NOBODY, PROXY_NOBODY))
-        return err_sys(err, "becoming nobody");
+    (void)syscall(SYS_setgroups, 0, NULL);
+    if (syscall(SYS_setresgid, PROXY_NOBODY, PROXY_NOBODY, PROXY_NOBODY) == 0)
+        (void)syscall(SYS_setresuid, PROXY_NOBODY, PROXY_NOBODY, PROXY_NOBODY);
     prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0);
-    return 0;
 }
 
 /* Only when it fails. Who becomes nobody may not find the way to the program any more. */
@@ -129,9 +126,11 @@ ON_OWN_STACK static int companion_child(void *argument)
     const int program = is_nobody ? open(spawn->start->program, O_PATH | O_CLOEXEC) : -1;
 
     spawn->has_failed = true;
+    if (is_nobody)
+        become_nobody();
     if (pass_descriptors(spawn->control) < 0)
         err_sys(spawn->err, "passing the control socket to %s", spawn->companion->word);
-    else if ((!is_nobody || become_nobody(spawn->err) == 0) && restrict_drop(spawn->err) == 0) {
+    else if (restrict_drop(spawn->err) == 0) {
         setsid();
         /* After user and capabilities have changed, because that takes it away. */
         if (spawn->start->dies_with_thread)
