@@ -62,6 +62,7 @@ enum trial {
     TRIAL_PROTECT, /* a name in it that is not */
     TRIAL_ASK,     /* and a directory that asks */
     TRIAL_ALONE,   /* as PROTECT, by Landlock alone */
+    TRIAL_PROXY,   /* as READ, with a network that is proxied */
 };
 
 static struct sandbox *make_sandbox(enum trial trial, struct err *err)
@@ -74,9 +75,11 @@ static struct sandbox *make_sandbox(enum trial trial, struct err *err)
                                             .watch = WATCH_FACTS};
 
     access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "doctor");
-    if (trial >= TRIAL_WRITE)
+    if (trial == TRIAL_PROXY)
+        map.network = NETWORK_PROXIED;
+    else if (trial >= TRIAL_WRITE)
         access_map_add(&map, "/tmp", ACCESS_WRITE, ACCESS_DIR, "doctor");
-    if (trial >= TRIAL_PROTECT)
+    if (trial >= TRIAL_PROTECT && trial != TRIAL_PROXY)
         access_map_add(&map, "/tmp/.cordon", ACCESS_READ, ACCESS_MISSING, "doctor");
     if (trial == TRIAL_ASK)
         access_map_add(&map, "/var", ACCESS_DENY, ACCESS_DIR, "doctor")->asks = true;
@@ -122,6 +125,20 @@ static void try_alone(struct diagnosis *diagnosis)
         diagnosis->no_alone = alloc_str(err.msg);
 }
 
+/* Routes, redirections and listeners: all but the proxy itself, which is started when somebody connects. */
+static void try_proxy(struct diagnosis *diagnosis)
+{
+    struct layer_report *layer = &diagnosis->layers[LAYER_PROXY];
+    struct err err = {0};
+    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(TRIAL_PROXY, &err);
+
+    *layer = (struct layer_report){.state = LAYER_ENFORCED};
+    if (sandbox && sandbox_probe(sandbox, &err) == 0)
+        return;
+    layer->state = LAYER_ABSENT;
+    snprintf(layer->why, sizeof layer->why, "%.*s", (int)sizeof layer->why - 1, err.msg);
+}
+
 /* As a command with limits does it (process/resource_limits.c). */
 static void try_cgroups(struct diagnosis *ret)
 {
@@ -161,8 +178,10 @@ static void diagnose(struct diagnosis *ret)
     /* only compiled: what the host can do is known by now */
     protected = make_sandbox(TRIAL_PROTECT, &ret->refusal);
     ret->keeps_protected = protected;
-    if (ret->has_layers)
+    if (ret->has_layers) {
         try_watchpoint(ret);
+        try_proxy(ret);
+    }
     try_alone(ret);
     try_cgroups(ret);
     if (!ret->has_layers)

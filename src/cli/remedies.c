@@ -347,6 +347,17 @@ static void explain_guard(const struct layer_report *layer, struct remedies *ret
                   "cordon-linux-sandbox\n"));
 }
 
+static void explain_proxy(const struct layer_report *layer, struct remedies *ret)
+{
+    remedies_add(
+        ret, layer_name(LAYER_PROXY),
+        alloc_strf("A network cannot be led to Cordon's proxy (%s): --allow-host and --network "
+                   "proxied are refused.",
+                   layer->why),
+        alloc_str("modprobe nft_redir   # nf_tables and nf_nat of the kernel (CONFIG_NFT_REDIR, "
+                  "CONFIG_NF_NAT)\n"));
+}
+
 void remedies_find(const struct host_facts *facts, const struct layer_report *layers,
                    struct remedies *ret)
 {
@@ -366,6 +377,8 @@ void remedies_find(const struct host_facts *facts, const struct layer_report *la
         explain_landlock(facts, layer_name(LAYER_LANDLOCK), ret);
     if (is_missing(layers, LAYER_GUARD))
         explain_guard(&layers[LAYER_GUARD], ret);
+    if (is_missing(layers, LAYER_PROXY) && !is_missing(layers, LAYER_NET_NAMESPACE))
+        explain_proxy(&layers[LAYER_PROXY], ret);
 }
 
 /* --- limits --- */

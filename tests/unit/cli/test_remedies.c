@@ -19,7 +19,7 @@ static const struct host_facts plain = {
     .program = "/opt/cordon/bin/cordon",
 };
 
-enum { NO_NAMESPACES = 1, NO_OWN_PROC = 2, NO_LANDLOCK = 4, NO_GUARD = 8 };
+enum { NO_NAMESPACES = 1, NO_OWN_PROC = 2, NO_LANDLOCK = 4, NO_GUARD = 8, NO_PROXY = 16 };
 
 /* The remedies for a machine that lacks what `lacks` says. */
 static void find(const struct host_facts *facts, unsigned lacks, struct remedies *ret)
@@ -34,6 +34,8 @@ static void find(const struct host_facts *facts, unsigned lacks, struct remedies
         layers[LAYER_LANDLOCK].state = facts->landlock_abi ? LAYER_PARTIAL : LAYER_ABSENT;
     if (lacks & NO_GUARD)
         layers[LAYER_GUARD] = (struct layer_report){LAYER_ABSENT, "the reason"};
+    if (lacks & NO_PROXY)
+        layers[LAYER_PROXY] = (struct layer_report){LAYER_ABSENT, "the reason"};
     *ret = (struct remedies){0};
     remedies_find(facts, layers, ret);
 }
@@ -185,6 +187,11 @@ static void a_guard_that_cannot_be_asked(void **state)
     assert_one(&plain, NO_GUARD, "guard", "(the reason)", "Linux 5.19");
 }
 
+static void a_network_that_cannot_be_led(void **state)
+{
+    assert_one(&plain, NO_PROXY, "proxy", "(the reason)", "nft_redir");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +206,7 @@ int main(void)
         cmocka_unit_test(each_lack_gets_its_own),
         cmocka_unit_test(cgroups_come_from_systemd),
         cmocka_unit_test(a_guard_that_cannot_be_asked),
+        cmocka_unit_test(a_network_that_cannot_be_led),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
