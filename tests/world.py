@@ -130,21 +130,57 @@ def note(server, **what):
 class Web(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def chunks(self):
+        body = b""
+        is_chunked = self.headers.get("Transfer-Encoding") == "chunked" and "Content-Length" not in self.headers
+        while is_chunked and (size := int(self.rfile.readline(), 16)):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        return body
+
     def answer(self):
         length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length)
+        body = self.rfile.read(length) if length else self.chunks()
         sni = getattr(self.connection, "sni", None)
         event = {"address": self.connection.getsockname()[0], "port": self.connection.getsockname()[1],
                  "host": self.headers.get("Host"), "method": self.command, "path": self.path,
                  "headers": dict(self.headers), "body": body.decode(errors="replace"), "sni": sni}
         note("https" if sni is not None else "http", **event)
         size = int(self.path.rsplit("=", 1)[1]) if self.path.startswith("/bytes=") else None
-        text = b"x" * size if size is not None else json.dumps(event).encode()
+        text, head = b"x" * size if size is not None else json.dumps(event).encode(), []
+        if self.path.startswith("/npm/"):
+            text = self.of_package()
+        elif self.path.startswith("/git/"):
+            head, text = self.by_git(body)
         self.send_response(200)
+        for key, value in head:
+            self.send_header(key, value)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(text)
+
+    def of_package(self):
+        """A registry of packages that knows one."""
+        url = f"{'http' if not hasattr(self.connection, 'sni') else 'https'}://{self.headers.get('Host')}/npm/thing.tgz"
+        version = {"name": "thing", "version": "1.2.3", "dist": {"tarball": url}}
+        known = {"name": "thing", "dist-tags": {"latest": "1.2.3"}, "versions": {"1.2.3": version}}
+        return (base / "npm/thing.tgz").read_bytes() if self.path.endswith(".tgz") else json.dumps(known).encode()
+
+    def by_git(self, body):
+        """A CGI, as git-http-backend(1) has it."""
+        path, _, query = self.path.partition("?")
+        backend = os.path.join(subprocess.run(["git", "--exec-path"], check=True, capture_output=True, text=True).stdout.strip(),
+                               "git-http-backend")
+        env = {**os.environ, "GIT_PROJECT_ROOT": str(base), "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
+               "REQUEST_METHOD": self.command, "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+               "CONTENT_LENGTH": str(len(body)), "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+               "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+               # root made it, and looks at it as root
+               "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+        ran = subprocess.run([backend], input=body, env=env, capture_output=True, check=True)
+        head, _, text = ran.stdout.partition(b"\r\n\r\n")
+        return [line.split(": ", 1) for line in head.decode().split("\r\n")], text
 
     do_GET = do_POST = do_PUT = do_HEAD = do_OPTIONS = do_DELETE = answer
 
