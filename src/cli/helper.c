@@ -64,8 +64,8 @@ static int refuse_managed_network(const struct option *option, void *member, con
                                   struct err *err)
 {
     return err_set(err, ERR_UNSUPPORTED,
-                   "this version of Cordon has no managed network proxy; without one the command "
-                   "would have either no network or all of it");
+                   "the proxy of who starts this cannot be led to; Cordon has its own, by a "
+                   "profile whose network is proxied, with its rules in network_policy");
 }
 
 static const struct option helper_options[] = {
@@ -137,6 +137,12 @@ static int make_workspace(struct helper *helper, struct err *err)
     };
     struct workspaces_options options = {.dies_with_thread = true};
 
+    if (helper->profile.network == NETWORK_PROXIED &&
+        !network_policy_is_given(&helper->profile.network_policy))
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "the network is proxied, and nothing is said of hosts: the proxy of who starts "
+            "this cannot be led to, and Cordon's wants its rules in network_policy");
     if (config_file_place(&helper->file, err))
         return -1;
     options.home = helper->file.home;

@@ -103,7 +103,7 @@ def test_exit_codes(helper):
      "invalid permission profile JSON: line 1, column "),
     (["--sandbox-policy-cwd", "/tmp", "--permission-profile", '{"type":"mangaed"}', "--", "true"],
      "invalid permission profile JSON: $"),
-    (["--sandbox-policy-cwd", "/tmp", "--managed-network", "{}", "--", "true"], "no managed network"),
+    (["--sandbox-policy-cwd", "/tmp", "--managed-network", "{}", "--", "true"], "the proxy of who starts this"),
     (["--sandbox-policy-dir", "/tmp"], "did you mean --sandbox-policy-cwd?"),
     (["--apply-seccomp-then-exec"], "no option"),
 ])
