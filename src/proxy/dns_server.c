@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -202,6 +203,19 @@ static void resolve(struct command *command, const struct asker *to, const struc
 
 /* --- questions --- */
 
+/* One that was meant, as it seems. False: there is none. */
+static bool tell_guess(struct command *command)
+{
+    struct target target = {.port = 0};
+    AUTO_FREE char *name = search_take(&command->dns.guesses, &target.local_port);
+
+    if (!name)
+        return false;
+    snprintf(target.host.text, sizeof target.host.text, "%s", name);
+    facts_denied(command, &target, network_reason_word(NETWORK_NOT_ALLOWED), NULL);
+    return true;
+}
+
 static void refuse(struct command *command, const struct asker *to, const struct dns_query *query,
                    const struct network_decision *decision)
 {
@@ -214,6 +228,26 @@ static void refuse(struct command *command, const struct asker *to, const struct
     reply(to, query, DNS_NXDOMAIN, NULL);
 }
 
+/* A name that a resolver made of another one, and that no rule is about. */
+static bool is_guess(struct command *command, const struct net_host *host,
+                     const struct network_decision *decision, uint16_t asked_by)
+{
+    struct dns_server *server = &command->dns;
+    bool is_meant = search_is_meant(&server->guesses, host->text);
+    size_t prefix;
+
+    if (is_meant || decision->verdict == NETWORK_ALLOW || decision->rule)
+        return false;
+    proxy_refresh_resolver(command->proxy);
+    prefix = search_prefix_len(&command->proxy->search, host->text);
+    if (prefix && strlen(server->last_refused) == prefix &&
+        memcmp(server->last_refused, host->text, prefix) == 0)
+        return true;
+    if (server->guesses.count == SEARCH_GUESSES_MAX)
+        tell_guess(command);
+    return search_is_guess(&command->proxy->search, &server->guesses, host->text, asked_by);
+}
+
 static void answer_name(struct command *command, const struct asker *to,
                         const struct dns_query *query, const struct net_host *host)
 {
@@ -223,7 +257,12 @@ static void answer_name(struct command *command, const struct asker *to,
     struct name *name;
 
     command_decide(command, &target, NULL, &decision);
+    if (is_guess(command, host, &decision, target.local_port)) {
+        reply(to, query, DNS_NXDOMAIN, NULL);
+        return;
+    }
     if (decision.verdict == NETWORK_DENY) {
+        memcpy(command->dns.last_refused, host->text, sizeof host->text);
         refuse(command, to, query, &decision);
         return;
     }
@@ -398,6 +437,8 @@ void dns_server_done(struct command *command)
     struct pending *pending, *following;
     struct stream *stream, *next;
 
+    while (tell_guess(command))
+        continue;
     list_for_each_safe(pending, following, &server->pending, in_pending)
         pending_free(pending);
     list_for_each_safe(stream, next, &server->streams, in_streams)

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "base/list.h"
+#include "policy/host.h"
 #include "proxy/deadline.h"
+#include "proxy/search.h"
 
 struct command;
 struct loop_watch;
@@ -16,6 +18,9 @@ struct dns_server {
     unsigned pending_len;
     struct list streams;
     unsigned streams_len;
+    struct search_guesses guesses;
+    char last_refused
+        [NET_HOST_SIZE]; /* name; what a resolver tries with its domains next is not told */
 };
 
 void dns_server_init(struct dns_server *server);

@@ -64,6 +64,7 @@ void proxy_refresh_resolver(struct proxy *proxy)
         return;
     proxy->resolv_conf_mark = mark;
     loop_resolver_read(proxy->resolver, proxy->resolv_conf);
+    search_read(&proxy->search, proxy->resolv_conf);
 }
 
 void proxy_command_ended(struct proxy *proxy)

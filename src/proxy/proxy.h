@@ -3,6 +3,7 @@
 
 #include "proxy/deadline.h"
 #include "proxy/hosts.h"
+#include "proxy/search.h"
 #include "proxy/upstream.h"
 
 #include <stdint.h>
@@ -17,6 +18,7 @@ struct proxy {
     struct upstreams upstreams;
     const char *resolv_conf;
     uint64_t resolv_conf_mark; /* of the file as it was read */
+    struct search search;      /* of that file */
     struct list commands;
     /* of connections (connection.h) */
     struct deadline_queue resolving, connecting, trying, first_bytes, explicit_head, closing, idle;

@@ -114,12 +114,12 @@ def dns_read(message):
 class World:
     """`names`: name -> addresses. What is not among them does not exist; what was asked is in `asked`."""
 
-    def __init__(self, names=None, addresses=("93.184.216.34", "93.184.216.35", "10.0.0.5"), hosts="", env=None):
+    def __init__(self, names=None, addresses=("93.184.216.34", "93.184.216.35", "10.0.0.5"), hosts="", env=None, options=""):
         self.names, self.asked = names or {}, []
         self.folder = pathlib.Path(os.environ["CORDON_TESTS"], f"world-{os.getpid()}")
         self.folder.mkdir()
         check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
-        for name, text in (("resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"), ("hosts", hosts)):
+        for name, text in (("resolv.conf", f"nameserver 127.0.0.1\noptions timeout:1 attempts:1\n{options}"), ("hosts", hosts)):
             (self.folder / name).write_text(text)
             target = os.path.realpath(f"/etc/{name}").encode()
             check(libc.mount(bytes(self.folder / name), target, None, MS_BIND, None))

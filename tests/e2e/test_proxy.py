@@ -644,3 +644,40 @@ def test_the_proxy_of_the_host():
 
     command = world.command({"domains": {"far.example": "allow"}, "allow_upstream_proxy": False})
     assert command.look_up("far.example") == (3, [])
+
+
+@where("ip")
+@inside
+def test_what_resolvers_try_is_not_told():
+    """"search" in resolv.conf, as in clusters, and as usual."""
+    world = World(NAMES, options="search a.cluster.test cluster.test\noptions ndots:5\n")
+    command = world.command({"domains": {"site.example": "allow", "db.cluster.test": "allow"}})
+    for name in ("site.example.a.cluster.test", "site.example.cluster.test"):
+        assert command.look_up(name) == command.look_up(name, 28) == (3, [])
+    assert command.look_up("site.example")[1]
+    assert not command.has_fact()
+    for name in ("evil.test.a.cluster.test", "evil.test.cluster.test", "evil.test"):
+        assert command.look_up(name) == (3, [])
+    assert command.fact().host == "evil.test" and not command.has_fact()
+    for name in ("x.b.cluster.test.a.cluster.test", "x.b.cluster.test.cluster.test", "x.b.cluster.test"):
+        assert command.look_up(name) == (3, [])
+    assert command.fact().host == "x.b.cluster.test" and not command.has_fact()
+    assert command.look_up("single.a.cluster.test") == (3, []) and command.fact().host == "single.a.cluster.test"
+    for i in range(17):  # a program that means just those
+        assert command.look_up(f"a.b{i}.cluster.test") == (3, [])
+    assert [fact.host for fact in command.end()] == [f"a.b{i}.cluster.test" for i in range(17)]
+
+    command = world.command({"asks": True}, flags=1)
+    assert command.look_up("evil.test.a.cluster.test") == (3, [])
+    assert command.look_up("evil.test")[1]  # that one can be asked about
+    assert command.end() == []
+
+
+@where("ip")
+@inside
+def test_what_resolvers_try_afterwards_is_not_told():
+    command = World(NAMES, options="search corp.test\n").command([])
+    for name in ("evil.test", "evil.test.corp.test"):
+        assert command.look_up(name) == command.look_up(name, 28) == (3, [])
+    assert command.look_up("other.corp.test") == (3, [])
+    assert [fact.host for fact in command.end()] == ["evil.test", "other.corp.test"]
