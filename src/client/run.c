@@ -407,10 +407,10 @@ static void say_denials(const struct run *run)
 
         if (operation && !str_eq(connection_text(denial, "source"), "host") &&
             !json_is_true(json_object_get(denial, "aside")))
-            run->client->console->say(
-                "refused by the sandbox: %s %s (--writable, --readable, --network "
-                "or --profile can allow it)",
-                operation, path ? path : connection_text(denial, "host"));
+            run->client->console->say("refused by the sandbox: %s %s (%s). %s", operation,
+                                      path ? path : connection_text(denial, "host"),
+                                      connection_text(denial, "decided_by"),
+                                      connection_text(denial, "remedy"));
     }
 }
 

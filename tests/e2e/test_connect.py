@@ -1,10 +1,13 @@
 """`cordon --connect URL`: every command against the real server, over both transports."""
 import base64
+import contextlib
 import hashlib
 import json
 import os
 import signal
+import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -55,6 +58,36 @@ def raw(place, server, *words, data=b"", code=0):
 def test_run_has_streams_and_status_of_the_command(place, server):
     ran = shell(place, server, "echo out; echo err >&2; pwd; exit 7")
     assert (ran.returncode, ran.stdout, ran.stderr) == (7, f"out\n{place.ws}\n", "err\n")
+
+
+def test_hosts_go_over_the_wire_and_rules_count_at_once(place, local):
+    """A server of this machine is reached by --host-port, until a rule of the server's user denies it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    client, _ = listener.accept()
+                    with client:
+                        client.sendall(b"hi\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        port = listener.getsockname()[1]
+
+        def run(script):
+            return connect(place, local, "run", "--host-port", str(port), "--deny-host", "*.bad.test", "--", "bash", "-c", script)
+
+        ask = f"exec 3<>/dev/tcp/127.0.0.1/{port} && read -r line <&3 && echo $line"
+        ran = run(ask)
+        assert (ran.returncode, ran.stdout) == (0, "hi\n"), ran.stderr
+        ran = run("getent hosts a.bad.test")
+        assert ran.returncode and "a.bad.test" in ran.stderr and "sandbox.denyHosts *.bad.test" in ran.stderr
+        place.config('network_rule(host="127.0.0.1", protocol="socks5_tcp", decision="deny")\n',
+                     "home/.config/cordon/rules/test.rules")
+        ran = run(ask)
+        assert ran.returncode and "test.rules:1 network_rule" in ran.stderr, ran.stderr
+        listener.shutdown(socket.SHUT_RDWR)
+    ran = connect(place, local, "run", "--allow-host", "127.1", "--", "true")
+    assert ran.returncode == 125 and "four decimal numbers" in ran.stderr
 
 
 def test_run_passes_input_and_its_end(place, server):

@@ -47,6 +47,26 @@ static void a_start_is_sandboxed(void **state)
     assert_int_equal(json_object_size(json_object_get(params, "env")), 0);
 }
 
+static void hosts_go_as_they_were_written(void **state)
+{
+    AUTO(network_policy_done) struct network_policy hosts = {.allow_local_binding = true};
+    AUTO_JSON json_t *params = NULL;
+    AUTO_JSON json_t *wanted =
+        json_pack("{s:n, s:s, s:[s, s], s:[s], s:[i], s:b}", "profile", "cwd", "file:///srv",
+                  "allowHosts", "*.example.org:443", "[2001:db8::1]:22", "denyHosts",
+                  "a.example.org", "hostPorts", 5432, "allowLocalBinding", 1);
+    struct err err;
+
+    assert_int_equal(
+        network_policy_add_text(&hosts, "*.Example.org:443", NETWORK_ALLOW, NULL, &err), 0);
+    assert_int_equal(network_policy_add_text(&hosts, "[2001:DB8::1]:22", NETWORK_ALLOW, NULL, &err),
+                     0);
+    assert_int_equal(network_policy_add_text(&hosts, "a.example.org", NETWORK_DENY, NULL, &err), 0);
+    assert_int_equal(network_policy_add_host_port(&hosts, 5432, &err), 0);
+    params = params_of((struct client_run){.hosts = &hosts, .cwd = "/srv"});
+    assert_true(json_equal(json_object_get(params, "sandbox"), wanted));
+}
+
 static void a_start_is_as_asked_for(void **state)
 {
     char *const env[] = {(char *)"A=b=c", (char *)"CORDON_TEST_MINE", NULL};
@@ -72,6 +92,7 @@ static void a_start_is_as_asked_for(void **state)
     assert_string_equal(text_at(params, "env", "TERM"), "vt");
     assert_int_equal(json_object_size(json_object_get(params, "env")), 3);
     assert_int_equal(json_integer_value(json_object_get(params, "rows")), 3);
+    assert_null(json_object_get(json_object_get(params, "sandbox"), "allowHosts"));
     assert_true(json_is_true(json_object_get(params, "tty")));
     assert_true(json_is_false(json_object_get(params, "pipeStdin")));
 }
@@ -121,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_is_sandboxed),
         cmocka_unit_test(a_start_is_as_asked_for),
+        cmocka_unit_test(hosts_go_as_they_were_written),
         cmocka_unit_test(a_plain_server_gets_what_codex_sends),
         cmocka_unit_test(a_start_without_a_sandbox_has_to_be_named),
     };
