@@ -75,11 +75,14 @@ static void reply(const struct asker *to, const struct dns_query *query, enum dn
 
     message[0] = (unsigned char)(len >> 8);
     message[1] = (unsigned char)len;
-    if (to->stream)
-        send(to->stream->fd, message, PREFIX + len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    else
+    if (to->stream) {
+        if (send(to->stream->fd, message, PREFIX + len, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+            (ssize_t)(PREFIX + len))
+            shutdown(to->stream->fd, SHUT_RDWR); /* who does not read answers gets no half ones */
+    } else {
         sendto(to->fd, message + PREFIX, len, MSG_DONTWAIT | MSG_NOSIGNAL,
                (const struct sockaddr *)&to->from, to->from_len);
+    }
 }
 
 static void reply_address(const struct asker *to, const struct dns_query *query,
