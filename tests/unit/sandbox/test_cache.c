@@ -223,6 +223,42 @@ static void test_a_killed_spare(void **state)
 }
 
 /* A name that is missing cannot be made inside, and nothing stands for it outside. */
+/* What the proxy has open in a network for one command, the next one would meet. So each has its own, which a prepared
+ * launcher has led to the proxy already. */
+static void test_networks_that_lead_to_the_proxy_are_not_used_again(void **state)
+{
+    enum { COMMANDS = 6 };
+    AUTO(access_map_done) struct access_map map;
+    const struct sandbox_options options = {.access = &map, .cache_idle = true};
+    char seen[COMMANDS][64];
+    int kept[COMMANDS]; /* so that no number is given out again */
+    struct err err;
+
+    sandbox_free(TAKE_PTR(sandbox));
+    ground_map(&ground, &map);
+    map.network = NETWORK_PROXIED;
+    sandbox = sandbox_new(&options, &err);
+    if (!sandbox)
+        fail_msg("%s", err.msg);
+    for (int i = 0; i < COMMANDS; i++) {
+        AUTO_FREE char *path = NULL;
+        struct running running;
+
+        if (i % 2)
+            sandbox_prepare(sandbox);
+        running_start(&running);
+        path = alloc_strf("/proc/%d/ns/net", (int)launch_pid(&running.command.launch));
+        kept[i] = open(path, O_RDONLY | O_CLOEXEC);
+        assert_true(kept[i] >= 0);
+        memcpy(seen[i], running.network, sizeof seen[i]);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(seen[i], seen[j]);
+        running_end(&running);
+    }
+    for (int i = 0; i < COMMANDS; i++)
+        close(kept[i]);
+}
+
 static void test_names_are_held(void **state)
 {
     AUTO_FREE char *git = path_join(ground.ws, ".git");
@@ -257,11 +293,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_never_two_at_once),       TEST(test_networks_are_used_again),
-        TEST(test_nothing_is_carried_over), TEST(test_loopback_is_up),
-        TEST(test_killed_in_between),       TEST(test_prepared),
-        TEST(test_a_killed_spare),          TEST(test_names_are_held),
+        TEST(test_never_two_at_once),
+        TEST(test_networks_are_used_again),
+        TEST(test_nothing_is_carried_over),
+        TEST(test_loopback_is_up),
+        TEST(test_killed_in_between),
+        TEST(test_prepared),
+        TEST(test_a_killed_spare),
+        TEST(test_names_are_held),
         TEST(test_nothing_is_left),
+        TEST(test_networks_that_lead_to_the_proxy_are_not_used_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
