@@ -42,6 +42,7 @@ static const struct call calls[] = {
     {SYS_socket, CALL_SOCKET, NO, NO, NO, NO, NO, NO, 0},
     {SYS_connect, CALL_CONNECT, 0, 1, NO, NO, NO, NO, 0},
     {SYS_bind, CALL_BIND, 0, 1, NO, NO, NO, NO, 0},
+    {SYS_sendto, CALL_SEND, 0, 4, NO, NO, NO, NO, 0},
     {SYS_kill, CALL_SIGNAL, NO, NO, NO, NO, NO, NO, 0},
     {SYS_tkill, CALL_SIGNAL, NO, NO, NO, NO, NO, NO, 0},
     {SYS_tgkill, CALL_SIGNAL, NO, NO, NO, NO, NO, NO, 0},

@@ -17,6 +17,7 @@ enum call_kind {
     CALL_SOCKET,
     CALL_CONNECT,
     CALL_BIND,
+    CALL_SEND, /* to an address */
     CALL_SIGNAL,
     CALL_EXEC, /* its arguments come right behind the path */
 };

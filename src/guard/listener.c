@@ -261,6 +261,7 @@ struct answer request_handle(const struct request *request)
     case CALL_SOCKET:
     case CALL_CONNECT:
     case CALL_BIND:
+    case CALL_SEND:
         return socket_call(request);
     case CALL_SIGNAL:
         return kill_call(request);

@@ -128,16 +128,17 @@ bool address_format_remote(const struct address *address, char *ret, size_t size
 
 static int address_read(const struct request *request, struct address *ret)
 {
-    int len = (int)request_argument(request, 2);
+    const bool is_send = request->call->kind == CALL_SEND;
+    int len = (int)request_argument(request, is_send ? 5 : 2);
     int error;
 
     memset(ret, 0, sizeof *ret);
     if (len < 0 || len > (int)sizeof(struct sockaddr_storage))
         return -EINVAL;
     ret->len = (socklen_t)len;
-    error =
-        len ? remote_bytes(request->thread, request_argument(request, 1), ret->bytes, (size_t)len)
-            : 0;
+    error = len ? remote_bytes(request->thread, request_argument(request, is_send ? 4 : 1),
+                               ret->bytes, (size_t)len)
+                : 0;
     return error;
 }
 
@@ -540,6 +541,26 @@ static struct answer bind_call(const struct request *request, int copy, int doma
     return told(request, address, NULL, answer);
 }
 
+/* The kernel sends it, to wherever it reads then: out of this network it does not come. A connection that begins with
+ * data (MSG_FASTOPEN) is one. */
+static struct answer send_call(const struct request *request)
+{
+    AUTO_CLOSE int copy = remote_fd(request->thread, (int)request_argument(request, 0));
+    struct address address;
+    uint8_t ip[16];
+
+    if (copy < 0 || address_read(request, &address) ||
+        (address.any.sa_family != AF_INET && address.any.sa_family != AF_INET6))
+        return answer_continue();
+    if (is_refused_udp(copy, &address))
+        return refuse_udp(request, &address);
+    if (type_of(copy) == SOCK_STREAM && !is_own(&address)) {
+        ip_of(&address, ip);
+        facts_tell_caller(request, ip, ntohs(port_of(&address)));
+    }
+    return answer_continue();
+}
+
 static struct answer handle(const struct request *request)
 {
     AUTO_CLOSE int copy = remote_fd(request->thread, (int)request_argument(request, 0));
@@ -580,7 +601,7 @@ struct answer socket_call(const struct request *request)
     if (request->call->kind == CALL_SOCKET)
         return refuse_socket(request);
     child_interrupt_every(INTERRUPT_MS);
-    answer = handle(request);
+    answer = request->call->kind == CALL_SEND ? send_call(request) : handle(request);
     child_interrupt_every(0);
     return answer;
 }

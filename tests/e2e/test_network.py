@@ -115,7 +115,9 @@ BARE = """if True:
     def datagram(address):
         client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         client.connect((address, 443))
-    for kind in plain, fast, multipath, datagram:
+    def unconnected(address):
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", (address, 444))
+    for kind in plain, fast, multipath, datagram, unconnected:
         for address in site, other:
             tell(kind.__name__, lambda: kind(address))
     tell("metadata", lambda: plain("169.254.169.254"))
@@ -132,9 +134,9 @@ def test_by_number_it_is_the_same(place, world):
     result = run(place, PYTHON, "-c", BARE, SITE, OTHER, hosts=[SITE])
     lines = result["stdout"].splitlines()
     assert lines == [line for kind in ("plain", "fast", "multipath") for line in (f"{kind} {SITE}", f"{kind} no")] + [
-        "datagram no", "datagram no", "metadata no", "raw no", "netfilter no", "squat no", "own server"], result
+        "datagram no", "datagram no", "unconnected no", "unconnected no", "metadata no", "raw no", "netfilter no", "squat no", "own server"], result
     told = {(denial["host"], denial["port"]) for denial in result["denials"]}
-    assert told == {(OTHER, 80), (SITE, 443), (OTHER, 443), ("169.254.169.254", 80)}, result["denials"]
+    assert told == {(OTHER, 80), (SITE, 443), (OTHER, 443), (SITE, 444), (OTHER, 444), ("169.254.169.254", 80)}, result["denials"]
 
 
 @with_internet

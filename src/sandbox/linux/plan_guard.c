@@ -66,6 +66,7 @@ void plan_ask_guard(const struct access_map *map, const struct plan_host *host, 
     spec->asks_signals =
         spec->asks_facts && !spec->has_pid_namespace && host->landlock >= LANDLOCK_SCOPES_ABI;
     spec->asks_sockets = asks_sockets(map, host->namespaces);
+    spec->asks_datagrams = spec->asks_facts && map->network == NETWORK_PROXIED;
     spec->asks_exec =
         (wishes & (PLAN_EXEC | PLAN_JUDGE)) || (spec->asks_facts && hides_programs(map));
 }

@@ -4,9 +4,7 @@
  * other calls), then a binary search over the call number, whose leaves are verdicts; calls that
  * depend on an argument have a short block each behind the tree. Arguments that the kernel reads as
  * 32 bits are compared as 32 bits (CVE-2019-10063: the upper half must not matter).
- *
- *     arch -> number -> tree -> [allow] [EPERM] [ENOSYS] [kill]
- *                          [one check per call with arguments]
+ *     arch -> number -> tree -> [allow] [EPERM] [ENOSYS] [kill] [one check per call with arguments]
  *
  * Calls that the guard is asked about (src/guard/calls.c has the same ones) are those that the filter
  * would let through: a refusal comes first, and none is ever asked that a process needs to go on
@@ -47,7 +45,8 @@ enum seccomp_verdict {
     CHECK_CHMOD_2_ASK,
     CHECK_WISH_1, /* access: ask when the mode, argument 1, has W_OK */
     CHECK_WISH_2,
-    CHECK_TIMES, /* ask when there is a path in argument 1 */
+    CHECK_TIMES,       /* ask when there is a path in argument 1 */
+    CHECK_DESTINATION, /* ask when there is an address in argument 4 */
 };
 
 enum seccomp_condition {
@@ -182,6 +181,7 @@ enum seccomp_reason {
     WHEN_SIGNALS,         /* those to processes outside can be told */
     WHEN_EXEC,            /* programs are told, judged, or hidden */
     WHEN_SOCKETS,         /* Unix sockets are the guard's business */
+    WHEN_DATAGRAMS,       /* those that nobody is there for are told */
     WHEN_SOCKETS_OR_PATHS /* or can be made anywhere, which makes a name */
 };
 
@@ -244,6 +244,7 @@ static const struct seccomp_asked {
     {{59, 221}, ASK, WHEN_EXEC},                        /* execve */
     {{322, 281}, ASK, WHEN_EXEC},                       /* execveat */
     {{42, 203}, ASK, WHEN_SOCKETS},                     /* connect */
+    {{44, 206}, CHECK_DESTINATION, WHEN_DATAGRAMS},     /* sendto */
     {{49, 200}, ASK, WHEN_SOCKETS_OR_PATHS},            /* bind */
 };
 
@@ -273,6 +274,7 @@ enum {
     DATA_ARG0 = 16,
     DATA_ARG1 = 24,
     DATA_ARG2 = 32,
+    DATA_ARG4 = 48,
     ARGUMENT_SIZE = 8
 };
 
@@ -469,15 +471,17 @@ static void emit_open_check(struct program *program, enum seccomp_verdict verdic
     jump_to(program, test, false, ALLOW);
 }
 
-/* A path that is NULL stands for the descriptor, which is open already. Both halves of it count. */
-static void emit_times_check(struct program *program)
+/* A path that is NULL stands for the descriptor, which is open already; an address, for where it is connected to. Both
+ * halves of the pointer count. */
+static void emit_pointer_check(struct program *program, enum seccomp_verdict verdict,
+                               uint32_t argument)
 {
-    if (!is_used(program, CHECK_TIMES))
+    if (!is_used(program, verdict))
         return;
-    place(program, CHECK_TIMES);
-    emit(program, BPF_LOAD, DATA_ARG1);
+    place(program, verdict);
+    emit(program, BPF_LOAD, argument);
     jump_to(program, emit(program, BPF_JEQ, 0), false, ASK);
-    emit(program, BPF_LOAD, DATA_ARG1 + ARGUMENT_SIZE / 2);
+    emit(program, BPF_LOAD, argument + ARGUMENT_SIZE / 2);
     jump_to(program, emit(program, BPF_JEQ, 0), false, ASK);
     emit(program, BPF_RET, RET_ALLOW);
 }
@@ -574,6 +578,7 @@ static bool is_asked(const struct seccomp_asked *call, const struct seccomp_spec
         [WHEN_SIGNALS] = spec->asks_signals,
         [WHEN_EXEC] = spec->asks_exec,
         [WHEN_SOCKETS] = spec->asks_sockets,
+        [WHEN_DATAGRAMS] = spec->asks_datagrams,
         [WHEN_SOCKETS_OR_PATHS] =
             spec->asks_sockets || (spec->asks_names && spec->sockets == SECCOMP_SOCKETS_UNIX),
     };
@@ -661,6 +666,7 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
         {CHECK_WISH_2, {DATA_ARG2, WRITE_WISH, ASK, ALLOW}},
         {CHECK_CLONE, {DATA_ARG0, NAMESPACE_FLAGS, DENY, ALLOW}},
         {CHECK_UNSHARE, {DATA_ARG0, NAMESPACE_FLAGS | NEWTIME_FLAG, DENY, ALLOW}},
+        {CHECK_PRLIMIT, {DATA_ARG0, UINT32_MAX, DENY, ALLOW}}, /* 0 is the caller */
     };
     struct span spans[2 * (SECCOMP_CALLS + SECCOMP_ASKED) + 3];
     struct program program = {.code = ret};
@@ -678,16 +684,11 @@ size_t seccomp_compile(const struct seccomp_spec *spec, struct plan_filter ret[S
     emit_chmod_check(&program, CHECK_CHMOD_2, DATA_ARG2, spec);
     emit_chmod_check(&program, CHECK_CHMOD_1_ASK, DATA_ARG1, spec);
     emit_chmod_check(&program, CHECK_CHMOD_2_ASK, DATA_ARG2, spec);
-    emit_times_check(&program);
+    emit_pointer_check(&program, CHECK_TIMES, DATA_ARG1);
+    emit_pointer_check(&program, CHECK_DESTINATION, DATA_ARG4);
     emit_fcntl_check(&program);
     emit_ioctl_check(&program, spec);
     emit_pair_check(&program, spec);
-    if (is_used(&program, CHECK_PRLIMIT)) { /* of another process; 0 is the caller */
-        place(&program, CHECK_PRLIMIT);
-        emit(&program, BPF_LOAD, DATA_ARG0);
-        emit_branch(&program, BPF_JEQ, 0, ALLOW);
-        emit(&program, BPF_RET, RET_ERRNO | EPERM);
-    }
     emit_socket_check(&program, spec);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         if (!is_used(&program, ends[i].verdict))

@@ -37,7 +37,8 @@ struct seccomp_spec {
     bool asks_descriptors;        /* with asks_facts: and what is changed may be a descriptor's */
     bool asks_signals;            /* and before another process is signalled */
     bool asks_exec;               /* and before a program is executed */
-    bool asks_sockets; /* and about Unix sockets, where they are not simply allowed or not */
+    bool asks_sockets;   /* and about Unix sockets, where they are not simply allowed or not */
+    bool asks_datagrams; /* with asks_sockets: and about what names where it is sent to */
     bool
         performs; /* without a mount namespace: the guard changes modes, owners and times. With asks_names,
                       asks_facts and asks_descriptors */

@@ -28,6 +28,7 @@ static struct seccomp_spec spec_make(unsigned variant)
         .asks_signals = variant & 16 && !(variant & 2),
         .asks_exec = variant & 64,
         .asks_sockets = (variant & 32) && (variant & 1),
+        .asks_datagrams = (variant & 49) == 49,
         .is_root = variant & 64,
     };
 }

@@ -265,6 +265,8 @@ static bool is_asked(const struct seccomp_spec *spec, const struct call *call, c
         return spec->asks_facts && (args[2] & 2);
     if (str_eq(name, "utimensat") || str_eq(name, "futimesat"))
         return spec->asks_facts && args[1];
+    if (str_eq(name, "sendto"))
+        return spec->asks_datagrams && args[4];
     if (str_eq(name, "connect"))
         return spec->asks_sockets;
     if (str_eq(name, "bind"))

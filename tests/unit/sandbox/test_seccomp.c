@@ -41,6 +41,7 @@ static struct seccomp_spec spec_make(enum seccomp_arch arch, unsigned variant)
         .asks_exec = variant / 128 & 8,
         .asks_sockets = (variant / 128 & 4) && (variant / 16 % 4 == SECCOMP_SOCKETS_INTERNET ||
                                                 variant / 16 % 4 == SECCOMP_SOCKETS_SHARED),
+        .asks_datagrams = (variant / 128 & 6) == 6 && variant / 16 % 4 == SECCOMP_SOCKETS_INTERNET,
     };
 }
 
