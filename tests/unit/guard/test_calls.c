@@ -39,8 +39,9 @@ static bool is_asked(const struct plan_filter *code, size_t len, int nr)
     static const uint64_t words[] = {0, 1, 2, 0101, 01000, 02000, 020000002, 1ull << 40};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        struct seccomp_data data = {
-            .nr = nr, .arch = native[seccomp_native()], .args = {1, words[i], words[i], words[i]}};
+        struct seccomp_data data = {.nr = nr,
+                                    .arch = native[seccomp_native()],
+                                    .args = {1, words[i], words[i], words[i], words[i]}};
 
         if (bpf_run(code, len, &data) == SECCOMP_RET_USER_NOTIF)
             return true;
