@@ -404,12 +404,13 @@ static void say_denials(const struct run *run)
     {
         const char *operation = json_string_value(json_object_get(denial, "operation"));
         const char *path = json_string_value(json_object_get(denial, "path"));
+        const char *by = connection_text(denial, "decided_by");
 
         if (operation && !str_eq(connection_text(denial, "source"), "host") &&
             !json_is_true(json_object_get(denial, "aside")))
-            run->client->console->say("refused by the sandbox: %s %s (%s). %s", operation,
+            run->client->console->say("refused by the sandbox: %s %s%s%s%s. %s", operation,
                                       path ? path : connection_text(denial, "host"),
-                                      connection_text(denial, "decided_by"),
+                                      *by ? " (" : "", by, *by ? ")" : "",
                                       connection_text(denial, "remedy"));
     }
 }
