@@ -14,6 +14,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import select
 import socket
 import socketserver
@@ -127,6 +128,12 @@ def note(server, **what):
         file.write(json.dumps({"server": server, **what}) + "\n")
 
 
+def note_tokens(server, data, **what):
+    """What looks like the mark of an attack, in bytes that are not read otherwise."""
+    for found in re.findall(rb"token-[a-z0-9-]+", data):
+        note(server, found=found.decode(), **what)
+
+
 class Web(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -159,6 +166,14 @@ class Web(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(text)
+
+    def parse_request(self):
+        """HTTP/2 without asking: what it wants is looked for by its marks alone."""
+        if self.raw_requestline.startswith(b"PRI "):
+            note_tokens("http2", self.rfile.read1(65536))
+            self.close_connection = True
+            return False
+        return super().parse_request()
 
     def of_package(self):
         """A registry of packages that knows one."""
@@ -230,6 +245,9 @@ class Secure(Server):
         return wrapped, address
 
     def finish_request(self, request, client_address):
+        hello = socket.socket(fileno=os.dup(request.fileno()))
+        note_tokens("hello", hello.recv(65536, socket.MSG_PEEK))
+        hello.close()
         request.do_handshake()
         super().finish_request(request, client_address)
 
@@ -275,6 +293,15 @@ class UdpEcho(socketserver.BaseRequestHandler):
         sock.sendto(data, self.client_address)
 
 
+class Unix(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+
+class UnixNote(socketserver.BaseRequestHandler):
+    def handle(self):
+        note_tokens("unix", self.request.recv(4096), name=repr(self.server.server_address))
+
+
 class UdpServer(socketserver.ThreadingUDPServer):
     address_family = socket.AF_INET6
     daemon_threads = True
@@ -294,6 +321,7 @@ def main():
            (5432, Echo, Server), (443, Web, Secure), (8443, Web, Secure), (53, DnsTcp, Server)]
     servers = [kind(("::", port), handler) for port, handler, kind in tcp]
     servers += [UdpServer(("::", port), handler) for port, handler in ((53, DnsUdp), (7, UdpEcho), (443, UdpEcho))]
+    servers += [Unix(name, UnixNote) for name in ("\0world", str(base / "sock"))]
     for server in servers:
         threading.Thread(target=server.serve_forever, args=(5,), daemon=True).start()
     print("ready", flush=True)

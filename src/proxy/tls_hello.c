@@ -5,7 +5,9 @@
 #include <string.h>
 
 enum {
+    RECORD_FIRST = 20, /* of the kinds */
     RECORD_HANDSHAKE = 22,
+    RECORD_LAST = 24,
     RECORD_HEAD = 5,
     RECORD_MAX = 16384,
     MESSAGE_CLIENT_HELLO = 1,
@@ -112,14 +114,18 @@ static bool read_hello(struct reader hello, struct tls_hello *ret)
     return !extensions.is_bad && !hello.left && read_extensions(extensions, ret);
 }
 
-/* Of one record, from `*at` on, as far as it is there: what it carries. */
+/* Of one record, from `*at` on, as far as it is there: what it carries. No client begins with one of another kind, but
+ * servers forgive a warning before the first message: its name is not to be hidden by that. */
 static enum tls_step next_record(const uint8_t *bytes, size_t len, size_t *at, struct reader *ret)
 {
     const uint8_t *head = bytes + *at;
     size_t left = len - *at, size;
 
-    if ((left > 0 && head[0] != RECORD_HANDSHAKE) || (left > 1 && head[1] != 3))
+    if ((left > 0 && (head[0] < RECORD_FIRST || head[0] > RECORD_LAST)) ||
+        (left > 1 && head[1] != 3))
         return *at ? TLS_BAD : TLS_NONE;
+    if (left > 1 && head[0] != RECORD_HANDSHAKE)
+        return TLS_BAD;
     if (left < RECORD_HEAD)
         return TLS_MORE;
     size = (size_t)head[3] << 8 | head[4];

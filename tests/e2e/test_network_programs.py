@@ -13,7 +13,7 @@ import warnings
 
 from harness import BUILD
 from network_servers import Servers
-from tools import where
+from tools import has_account, where
 from world import World
 
 SSH = "ssh -p 2222 -i $ID -l $ACCOUNT -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -F none"
@@ -146,6 +146,8 @@ def lacks(programs):
     absent = [program for program in programs.split() if shutil.which(program) is None]
     if "dropbear" in programs and os.geteuid():
         absent.append("root, whose account the server is for")
+    if "postgres" in programs and not has_account():
+        absent.append("account")
     return absent
 
 

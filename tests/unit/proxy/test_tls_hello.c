@@ -165,6 +165,12 @@ static void what_is_no_tls(void **state)
     assert_step(&bytes, TLS_NONE, NULL);
     bytes = (struct bytes){.at = {22, 1, 0}, .len = 3};
     assert_step(&bytes, TLS_NONE, NULL);
+    bytes = (struct bytes){.at = {21, 1}, .len = 2};
+    assert_step(&bytes, TLS_NONE, NULL);
+    bytes = (struct bytes){.at = {21}, .len = 1};
+    assert_step(&bytes, TLS_MORE, NULL);
+    bytes = (struct bytes){.at = {21, 3, 1, 0, 2, 1, 90}, .len = 7}; /* a warning in front */
+    assert_step(&bytes, TLS_BAD, NULL);
     bytes = (struct bytes){.at = {22, 3, 1, 0, 0}, .len = 5}; /* an empty record */
     assert_step(&bytes, TLS_BAD, NULL);
     bytes = (struct bytes){.at = {22, 3, 1, 0, 4, 2, 0, 0, 0}, .len = 9}; /* a server's */
