@@ -297,7 +297,8 @@ enum cordon_decision {
     CORDON_WITHOUT_SANDBOX, /* this once, and without a sandbox */
     CORDON_DENIED,
     CORDON_TIMED_OUT, /* nobody answered, which is a no */
-    CORDON_ABORT      /* no, and stop whatever this is part of */
+    CORDON_ABORT,     /* no, and stop whatever this is part of */
+    CORDON_NO_BY_RULE /* no, and for good, by a new rule; of a host */
 };
 
 enum cordon_question_kind {
@@ -314,10 +315,14 @@ struct cordon_question {
     const char *cwd;
     const char *reason;           /* why it is asked */
     const char *covers;           /* what a yes would allow, in words */
-    const char *const *prefix;    /* that CORDON_WITH_RULE allows; NULL when that is not offered */
+    const char *const *prefix;    /* that CORDON_WITH_RULE allows; NULL when that is not offered, or
+                                     of a host */
     unsigned offers;              /* the answers that are taken: bits 1 << enum cordon_decision */
     const char *programs;         /* where the names of its programs lead; may be NULL or "" */
     const char *const *variables; /* "NAME=value", that the call sets; NULL-terminated */
+    const char *host;     /* that it wants to connect to; NULL: it is about something else */
+    unsigned port;        /* of `host`; a rule is about every port */
+    const char *protocol; /* of `host`: "http", "https", "socks5_tcp"; else NULL */
 };
 
 /* Answers an open question, at once or at any later time; not only the host's asker may know the

@@ -338,6 +338,7 @@ export type Decision =
   | 'approved_execpolicy_amendment'
   | 'approved_without_sandbox'
   | 'denied'
+  | 'denied_execpolicy_amendment'
   | 'timed_out'
   | 'abort';
 
@@ -357,6 +358,8 @@ export interface Question {
   variables: string[];
   /** A prefix that a rule would allow. */
   proposed_execpolicy_amendment: string[] | null;
+  /** What it wants to connect to, where it is about a host. */
+  network: { host: string; port: number; protocol: 'http' | 'https' | 'socks5_tcp' | 'socks5_udp' } | null;
   available_decisions: Decision[];
 }
 

@@ -25,6 +25,7 @@ static const char *const decision_names[APPROVAL_DECISIONS] = {
     [APPROVAL_DENIED] = "denied",
     [APPROVAL_TIMED_OUT] = "timed_out",
     [APPROVAL_ABORT] = "abort",
+    [APPROVAL_NO_BY_RULE] = "denied_execpolicy_amendment",
 };
 
 static const char *const kind_names[] = {
@@ -44,6 +45,7 @@ void approval_request_copy(const struct approval_request *question, struct appro
         .programs = alloc_str(question->programs),
         .is_wider = question->is_wider,
         .offers = question->offers,
+        .host = {alloc_str(question->host.name), question->host.port, question->host.protocol},
     };
     strv_push_all(&ret->argv, strv_view(&question->argv));
     strv_push_all(&ret->variables, strv_view(&question->variables));
@@ -61,6 +63,7 @@ void approval_request_done(struct approval_request *question)
     free(question->programs);
     strv_done(&question->variables);
     strv_done(&question->proposal);
+    free(question->host.name);
     strv_done(&question->keys);
     *question = (struct approval_request){0};
 }
@@ -115,18 +118,25 @@ static json_t *offers_to_json(const struct approval_request *question)
     return json;
 }
 
+static json_t *host_to_json(const struct approval_host *host)
+{
+    return host->name ? json_pack("{s:s, s:i, s:s}", "host", host->name, "port", (int)host->port,
+                                  "protocol", network_protocol_words[host->protocol])
+                      : json_null();
+}
+
 json_t *approval_request_to_json(const struct approval_request *question)
 {
-    bool has_proposal = approval_offers(question, APPROVAL_WITH_RULE);
+    bool has_proposal = approval_offers(question, APPROVAL_WITH_RULE) && !question->host.name;
 
     return json_pack(
-        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_lossy(question->id),
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", json_lossy(question->id),
         "kind", kind_names[question->kind], "argv", json_lossy_list(strv_view(&question->argv)),
         "cwd", json_lossy(question->cwd), "reason", json_lossy(question->reason), "covers",
         json_lossy(question->covers), "programs", json_lossy(question->programs), "variables",
         json_lossy_list(strv_view(&question->variables)), "proposed_execpolicy_amendment",
-        has_proposal ? json_lossy_list(strv_view(&question->proposal)) : json_null(),
-        "available_decisions", offers_to_json(question));
+        has_proposal ? json_lossy_list(strv_view(&question->proposal)) : json_null(), "network",
+        host_to_json(&question->host), "available_decisions", offers_to_json(question));
 }
 
 json_t *approval_answer_to_json(const struct approval_answer *answer)
@@ -284,6 +294,12 @@ char *approval_command_text(char *const *argv)
         add_word(&words, *argv);
     }
     return approval_plain_text(words.data);
+}
+
+char *approval_host_text(const struct approval_host *host)
+{
+    return alloc_strf("%s to %s, at every port", network_protocol_words[host->protocol],
+                      host->name);
 }
 
 char *approval_word_text(const char *word)

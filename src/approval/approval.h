@@ -5,6 +5,7 @@
 #include "approval/requirement.h"
 #include "base/err.h"
 #include "base/strv.h"
+#include "policy/network_policy.h"
 
 #include <stdbool.h>
 
@@ -21,14 +22,23 @@ enum approval_decision {
     APPROVAL_DENIED,      /* denied */
     APPROVAL_TIMED_OUT,   /* timed_out: no answer came, which is a no */
     APPROVAL_ABORT,       /* abort: no, and stop whatever this is part of */
+    APPROVAL_NO_BY_RULE,  /* denied_execpolicy_amendment: no, and for good, by a new rule */
 };
 
-enum { APPROVAL_DECISIONS = APPROVAL_ABORT + 1 };
+enum { APPROVAL_DECISIONS = APPROVAL_NO_BY_RULE + 1 };
 
 enum approval_kind {
     APPROVAL_KIND_COMMAND, /* command: before it runs */
     APPROVAL_KIND_RETRY,   /* retry: the sandbox refused it something; once more? */
     APPROVAL_KIND_HELD,    /* held: while it runs; the call that the sandbox refuses waits */
+};
+
+/* That a command wants to connect to. */
+struct approval_host {
+    char *
+        name; /* as net_host_parse() gives it, so that none can look like another; NULL: it is about no host */
+    unsigned port;
+    enum network_protocol protocol;
 };
 
 /* Zeroed is valid; all owned. */
@@ -42,10 +52,11 @@ struct approval_request {
     char *programs;        /* "make = /usr/bin/make", where the names lead; "" or NULL: not known */
     struct strv variables; /* "NAME=value", that the call sets */
     struct strv proposal;  /* prefix that APPROVAL_WITH_RULE would allow */
-    struct strv keys;      /* what APPROVAL_FOR_SESSION stores; empty: never */
-    bool is_wider;         /* the keys stand for more than this call: it is joined only by one with
+    struct approval_host host; /* a rule is about its protocol, at every port */
+    struct strv keys;          /* what APPROVAL_FOR_SESSION stores; empty: never */
+    bool is_wider;   /* the keys stand for more than this call: it is joined only by one with
                              its words and directory */
-    unsigned offers;       /* decisions that may be given: bit 1 << decision */
+    unsigned offers; /* decisions that may be given: bit 1 << decision */
 };
 
 struct approval_answer {
@@ -70,7 +81,8 @@ bool approval_offers(const struct approval_request *question, enum approval_deci
 
 /* {"id", "kind": "command"|"retry"|"held", "argv": [...], "cwd", "reason", "covers",
  *  "programs", "variables": [...],
- *  "proposed_execpolicy_amendment": [...] or null, "available_decisions": ["approved", ...]};
+ *  "proposed_execpolicy_amendment": [...] or null,
+ *  "network": {"host", "port", "protocol"} or null, "available_decisions": ["approved", ...]};
  * a new reference. */
 struct json_t *approval_request_to_json(const struct approval_request *question);
 
@@ -116,6 +128,9 @@ char *approval_plain_text(const char *text);
 
 /* The command in that way, quoted as for a shell. Caller frees. */
 char *approval_command_text(char *const *argv);
+
+/* What a rule for the host of the question would be about: "https to example.com, at every port". Caller frees. */
+char *approval_host_text(const struct approval_host *host);
 
 /* A path or name likewise, so that no part of it passes for the words around it. Caller frees. */
 char *approval_word_text(const char *word);

@@ -38,6 +38,7 @@ struct approvals {
     struct list approvers; /* in the order in which they are asked */
     struct list open;
     struct strv granted; /* keys */
+    struct strv refused;
     uint64_t last_id;
 };
 
@@ -79,6 +80,7 @@ void approvals_free(struct approvals *approvals)
     list_for_each_safe(approver, next, &approvals->approvers, link)
         approver->free(approver);
     strv_done(&approvals->granted);
+    strv_done(&approvals->refused);
     free(approvals);
 }
 
@@ -96,6 +98,14 @@ bool approvals_has(const struct approvals *approvals, const struct strv *keys)
     return keys->len > 0;
 }
 
+bool approvals_refuses(const struct approvals *approvals, const struct strv *keys)
+{
+    for (size_t i = 0; i < keys->len; i++)
+        if (strv_has(&approvals->refused, keys->items[i]))
+            return true;
+    return false;
+}
+
 /* --- ending --- */
 
 /* The approver that has it need not answer any more. */
@@ -105,17 +115,28 @@ static void open_withdraw(struct open_question *open)
         open->approver->withdraw(open->approver, open->question.id);
 }
 
+/* Where later questions find the answer; NULL: they do not. A rule about a host counts at once, also where a workspace was
+ * made before it. */
+static struct strv *remembers(const struct open_question *open,
+                              const struct approval_answer *answer)
+{
+    if (answer->decision == APPROVAL_FOR_SESSION ||
+        (answer->decision == APPROVAL_WITH_RULE && open->question.host.name))
+        return &open->approvals->granted;
+    return answer->decision == APPROVAL_NO_BY_RULE ? &open->approvals->refused : NULL;
+}
+
 /* Calls all that wait, and frees the question. */
 static void open_finish(struct open_question *open, const struct approval_answer *answer)
 {
-    struct strv *granted = &open->approvals->granted;
+    struct strv *remembered = remembers(open, answer);
     const struct strv *keys = &open->question.keys;
     struct approval_wait *wait;
 
     list_remove(&open->link);
-    for (size_t i = 0; answer->decision == APPROVAL_FOR_SESSION && i < keys->len; i++)
-        if (!strv_has(granted, keys->items[i]))
-            strv_push(granted, keys->items[i]);
+    for (size_t i = 0; remembered && i < keys->len; i++)
+        if (!strv_has(remembered, keys->items[i]))
+            strv_push(remembered, keys->items[i]);
     while ((wait = list_last(&open->waits, struct approval_wait, link))) {
         list_remove(&wait->link);
         wait->on_answer(wait->data, answer);

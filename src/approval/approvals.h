@@ -48,6 +48,9 @@ void approvals_add_approver(struct approvals *approvals, struct approver *approv
 /* Every key was approved for the session. False for no keys. */
 bool approvals_has(const struct approvals *approvals, const struct strv *keys);
 
+/* One of the keys was refused for good: APPROVAL_NO_BY_RULE. */
+bool approvals_refuses(const struct approvals *approvals, const struct strv *keys);
+
 /* Gives the question the id that it will be asked by: a new one, or that of an open question which
  * it is going to join. For a caller that tells of it first; nothing else may be asked in between. */
 void approvals_name(struct approvals *approvals, struct approval_request *question);

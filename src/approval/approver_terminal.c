@@ -81,6 +81,7 @@ static const struct key keys[] = {
     {'a', APPROVAL_WITH_RULE, "yes, and always allow what begins with: "},
     {'u', APPROVAL_UNCONFINED, "yes, this once and without any sandbox"},
     {'n', APPROVAL_DENIED, "no"},
+    {'d', APPROVAL_NO_BY_RULE, "no, and never: "},
     {'q', APPROVAL_ABORT, "no, and stop"},
 };
 
@@ -214,12 +215,19 @@ static void write_keys(const struct approval_request *question, struct screen_si
     AUTO_FREE char *command = approval_command_text(strv_view(&question->argv));
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        AUTO_FREE char *label = alloc_strf("[%c] %s", keys[i].key, keys[i].text);
+        bool is_by_rule =
+            keys[i].decision == APPROVAL_WITH_RULE || keys[i].decision == APPROVAL_NO_BY_RULE;
+        bool is_host = is_by_rule && question->host.name;
+        AUTO_FREE char *label = alloc_strf(
+            "[%c] %s", keys[i].key,
+            is_host && keys[i].decision == APPROVAL_WITH_RULE ? "yes, and always: " : keys[i].text);
         AUTO_FREE char *prefix = NULL;
 
         if (!approval_offers(question, keys[i].decision))
             continue;
-        if (keys[i].decision == APPROVAL_WITH_RULE)
+        if (is_host)
+            prefix = approval_host_text(&question->host);
+        else if (is_by_rule)
             prefix = approval_command_text(strv_view(&question->proposal));
         if (prefix && str_eq(prefix, command) && strlen(prefix) + strlen(label) > size.columns - 8)
             buf_append_str(text, "  [a] yes, and always allow what begins with these very words\n");

@@ -6,7 +6,10 @@
  *
  * What is never to be opened in passing is refused without a question: what belongs to Cordon, what
  * other programs run or believe, and what an entry was written to deny, unless it says that it
- * may be asked about. */
+ * may be asked about.
+ *
+ * Of hosts the proxy asks (src/proxy/question.c): once for each host, port and protocol, and only about what no rule is
+ * about. It remembers the answer for the command, so that nothing more is heard of a question that was answered. */
 #include "approval/held.h"
 
 #include "approval/approvals.h"
@@ -19,7 +22,9 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "policy/access.h"
 #include "policy/believed.h"
+#include "rules/rules_disk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +39,7 @@ struct held {
     char *home;
     char *cwd;
     char *profile;
+    char *rules_file;
     struct list items;
     size_t open; /* of them: those that somebody is asked */
 };
@@ -62,10 +68,11 @@ bool held_may_ask(const struct approval_policy *policy)
     return policy->mode != APPROVAL_GRANULAR || policy->questions & APPROVAL_QUESTION_SANDBOX;
 }
 
-bool held_is_wanted(const struct profile *profile, const struct approval_policy *policy,
-                    const struct approvals *approvals)
+bool held_is_wanted(const struct access_map *access, const struct profile *profile,
+                    const struct approval_policy *policy)
 {
-    return profile->watch == PROFILE_WATCH_ASK && approvals && held_may_ask(policy);
+    return access && held_may_ask(policy) &&
+           (profile->watch == PROFILE_WATCH_ASK || network_policy_asks(&access->network_policy));
 }
 
 /* --- what is asked --- */
@@ -161,6 +168,96 @@ static void question_init(const struct held *held, const struct launch_fact *fac
     strv_push_take(&ret->keys, approval_held_key(verb(class), strv_view(&places)));
 }
 
+/* --- hosts --- */
+
+/* The form in which hosts are compared has no letters but those of ASCII: a name that is written in others is shown by its
+ * code (xn--...), and cannot look like another one, nor hold words of ours. */
+static bool is_plain_host(const struct launch_connect *connect)
+{
+    struct net_host host;
+    struct err ignored;
+
+    return connect->port &&
+           net_host_parse(connect->host, strlen(connect->host), &host, &ignored) == 0 &&
+           str_eq(host.text, connect->host);
+}
+
+static bool has_other_letters(const char *host)
+{
+    return str_starts(host, "xn--") || strstr(host, ".xn--");
+}
+
+/* "curl (pid 12) wants to connect to example.com:443 (https), which ...". */
+static char *host_reason(const struct held *held, const struct launch_fact *fact)
+{
+    const struct launch_connect *connect = fact->connect;
+    AUTO_FREE char *program = *fact->program ? approval_word_text(fact->program) : NULL;
+    AUTO_FREE char *who = program ? alloc_strf("%s (pid %d)", program, (int)fact->pid)
+                                  : alloc_str("a program of the command");
+
+    return alloc_strf(
+        "%s wants to connect to %s (%s), which no rule of the profile%s%s allows%s", who,
+        fact->path, network_protocol_words[connect->protocol], held->profile ? " " : "",
+        held->profile ? held->profile : "",
+        has_other_letters(connect->host)
+            ? "; the name has letters that are not those of English, so look at it twice"
+            : "");
+}
+
+/* A rule is about a name or address at every port, and so cannot be offered where there is none to write it to. */
+static unsigned host_offers(const struct held *held)
+{
+    return 1u << APPROVAL_APPROVED | 1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT |
+           (held->options.is_last ? 0 : 1u << APPROVAL_FOR_SESSION) |
+           (held->rules_file ? 1u << APPROVAL_WITH_RULE | 1u << APPROVAL_NO_BY_RULE : 0);
+}
+
+static void host_question_init(const struct held *held, const struct launch_fact *fact,
+                               struct approval_request *ret)
+{
+    const struct launch_connect *connect = fact->connect;
+    const char *protocol = network_protocol_words[connect->protocol];
+    AUTO(strv_done) struct strv what = {0};
+
+    *ret = (struct approval_request){
+        .kind = APPROVAL_KIND_HELD,
+        .cwd = alloc_str(held->cwd),
+        .reason = host_reason(held, fact),
+        .covers = alloc_strf("connecting to %s (%s) until the command ends", fact->path, protocol),
+        .offers = host_offers(held),
+        .host = {alloc_str(connect->host), connect->port, connect->protocol},
+    };
+    strv_push_all(&ret->argv, strv_view(&held->argv));
+    strv_push(&what, protocol);
+    strv_push(&what, fact->path);
+    strv_push_take(&ret->keys, approval_held_key("host", strv_view(&what)));
+}
+
+/* Caller frees; NULL when none was written, `*ret_warning` (caller frees, too) says why then. */
+static char *write_host_rule(const struct held *held, const struct approval_host *host,
+                             enum approval_decision decision, char **ret_warning)
+{
+    static const enum rule_protocol protocols[] = {
+        [NETWORK_HTTP] = RULE_PROTOCOL_HTTP,
+        [NETWORK_HTTPS] = RULE_PROTOCOL_HTTPS,
+        [NETWORK_SOCKS5_TCP] = RULE_PROTOCOL_SOCKS5_TCP,
+        [NETWORK_SOCKS5_UDP] = RULE_PROTOCOL_SOCKS5_UDP,
+    };
+    struct err err;
+    AUTO_FREE char *line = NULL;
+
+    if (!host->name || !held->rules_file ||
+        (decision != APPROVAL_WITH_RULE && decision != APPROVAL_NO_BY_RULE))
+        return NULL;
+    line =
+        rule_line_for_host(host->name, protocols[host->protocol],
+                           decision == APPROVAL_WITH_RULE ? RULE_KEEP : RULE_FORBIDDEN, NULL, &err);
+    if (line && rules_append_made(held->rules_file, held->home, line, &err) == 0)
+        return TAKE_PTR(line);
+    *ret_warning = alloc_strf("the rule could not be written: %s", err.msg);
+    return NULL;
+}
+
 /* --- what is not --- */
 
 static bool is_own(const struct held *held, const char *path)
@@ -196,6 +293,9 @@ static bool is_guarded(const struct held *held, const struct launch_fact *fact)
 
 static bool is_out_of_bounds(const struct held *held, const struct launch_fact *fact)
 {
+    if (fact->connect)
+        return !held->options.approvals || held->open >= HELD_OPEN_MAX ||
+               !is_plain_host(fact->connect);
     return !held->options.approvals || held->open >= HELD_OPEN_MAX || is_own(held, fact->path) ||
            is_own(held, fact->other_path) || is_denied(fact) || is_guarded(held, fact);
 }
@@ -265,6 +365,9 @@ static void item_answer(struct held_item *item, const struct approval_answer *an
 {
     struct job *job = item->held->asker.job;
     bool is_yes = approval_decision_is_yes(answer->decision);
+    AUTO_FREE char *warning = NULL;
+    AUTO_FREE char *rule =
+        write_host_rule(item->held, &item->question.host, answer->decision, &warning);
     bool is_outside =
         item->is_exec && (item->goes_outside || answer->decision == APPROVAL_UNCONFINED);
     struct err ignored; /* it has ended by itself */
@@ -279,9 +382,13 @@ static void item_answer(struct held_item *item, const struct approval_answer *an
         refuse_exec(item, answer);
     else
         job_answer(job, item->id, !is_yes ? LAUNCH_NO : is_outside ? LAUNCH_OUTSIDE : LAUNCH_YES);
-    emit(item, &(struct held_event){
-                   .step = HELD_ANSWERED, .question = &item->question, .answer = &item->answer});
-    if (is_yes && item->is_exec) { /* nothing more is heard of it as a question */
+    emit(item, &(struct held_event){.step = HELD_ANSWERED,
+                                    .question = &item->question,
+                                    .answer = &item->answer,
+                                    .rule = rule,
+                                    .warning = warning});
+    if (is_yes && (item->is_exec ||
+                   item->question.host.name)) { /* nothing more is heard of it as a question */
         item_finish(item, true);
         return;
     }
@@ -329,10 +436,14 @@ static struct held_item *item_new(struct held *held, const struct launch_fact *f
 /* Unless an answer for the session is there. */
 static void item_begin(struct held_item *item)
 {
-    static const struct approval_answer known = {.decision = APPROVAL_FOR_SESSION, .by = "session"};
+    static const struct approval_answer yes = {.decision = APPROVAL_FOR_SESSION, .by = "session"};
+    static const struct approval_answer no = {.decision = APPROVAL_DENIED, .by = "session"};
+    const struct approvals *approvals = item->held->options.approvals;
 
-    if (approvals_has(item->held->options.approvals, &item->question.keys))
-        item_answer(item, &known);
+    if (approvals_refuses(approvals, &item->question.keys))
+        item_answer(item, &no);
+    else if (approvals_has(approvals, &item->question.keys))
+        item_answer(item, &yes);
     else
         item_ask(item);
 }
@@ -421,7 +532,10 @@ static void on_asked(struct held *held, const struct launch_fact *fact)
         return;
     }
     item = item_new(held, fact);
-    question_init(held, fact, &item->question);
+    if (fact->connect)
+        host_question_init(held, fact, &item->question);
+    else
+        question_init(held, fact, &item->question);
     item_begin(item);
 }
 
@@ -479,6 +593,7 @@ static void held_free(struct job_asker *asker)
     free(held->home);
     free(held->cwd);
     free(held->profile);
+    free(held->rules_file);
     free(held);
 }
 
@@ -494,5 +609,6 @@ struct job_asker *held_new(const struct held_options *options)
     held->home = alloc_str(options->home);
     held->cwd = alloc_str(options->cwd);
     held->profile = alloc_str(options->profile);
+    held->rules_file = alloc_str(options->rules_file);
     return &held->asker;
 }

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct access_map;
 struct approvals;
 struct requirement;
 
@@ -28,9 +29,10 @@ enum {
  * it may be, so this may. */
 bool held_may_ask(const struct approval_policy *policy);
 
-/* The same for a command: its profile wants it (watch = "ask"), and there is somebody to ask. */
-bool held_is_wanted(const struct profile *profile, const struct approval_policy *policy,
-                    const struct approvals *approvals);
+/* The same for a command: its profile wants it (watch = "ask"), or a rule about a host that it may reach when somebody says
+ * so. Whether there is anybody to ask is another matter. `access` of its sandbox; NULL: it has none. */
+bool held_is_wanted(const struct access_map *access, const struct profile *profile,
+                    const struct approval_policy *policy);
 
 enum held_step {
     HELD_ASKED,    /* question */
@@ -45,6 +47,8 @@ struct held_event {
     const struct approval_answer *answer;    /* OVER: NULL: none came, the call went away */
     uint64_t held_ns;                        /* OVER */
     bool is_done;                            /* OVER: what was asked for was done */
+    const char *rule;    /* ANSWERED: that was written to the rules file; NULL: none was */
+    const char *warning; /* ANSWERED: why none could be; NULL */
 };
 
 /* Who judges programs that the command executes; embedded in a larger struct. */
@@ -65,7 +69,9 @@ struct held_options {
     const char *profile;    /* its name; NULL: the caller's own */
     char *const *own_paths; /* canonical: what no yes opens; may be NULL */
     const char *home;       /* as in struct grant_bounds */
-    bool is_last;           /* of its session: nothing is worth being remembered for it */
+    const char *
+        rules_file; /* that a yes or no for good to a host is appended to; NULL: it is not offered */
+    bool is_last;   /* of its session: nothing is worth being remembered for it */
     bool offers_unconfined; /* of a program that is judged: yes_means_unsandboxed of the policy */
     void (*on_event)(void *data, const struct held_event *event); /* may be NULL */
     /* Judges programs that the command executes; the asker's from then on, which frees it when the

@@ -65,6 +65,28 @@ static unsigned offers_of(const struct strv *words)
     return offers;
 }
 
+/* What the server says is shown, so it has to be a host in the form in which it is one. */
+static int host_read(const struct json_at *at, struct approval_host *ret, struct err *err)
+{
+    struct json_at network = json_at_field(at, "network");
+    struct json_at name = json_at_field(&network, "host");
+    struct json_at protocol = json_at_field(&network, "protocol");
+    struct net_host host;
+    size_t which;
+
+    if (!json_at_is_given(&network))
+        return 0;
+    if (json_at_word(&protocol, network_protocol_words, &which, err) || !json_is_string(name.value))
+        return json_at_fail(&name, err, "is no host");
+    if (net_host_parse(json_string_value(name.value), json_string_length(name.value), &host, err))
+        return -1;
+    *ret = (struct approval_host){
+        .name = alloc_str(host.text),
+        .port = (unsigned)json_integer_value(json_object_get(network.value, "port")),
+        .protocol = (enum network_protocol)which};
+    return 0;
+}
+
 static int question_read(const struct json_at *at, struct approval_request *ret, struct err *err)
 {
     static const char *const kinds[] = {"command", "retry", "held", NULL};
@@ -76,7 +98,7 @@ static int question_read(const struct json_at *at, struct approval_request *ret,
         json_at_strings(at, "argv", &ret->argv, err) ||
         json_at_strings(at, "proposed_execpolicy_amendment", &ret->proposal, err) ||
         json_at_strings(at, "available_decisions", &offered, err) ||
-        json_at_strings(at, "variables", &ret->variables, err))
+        json_at_strings(at, "variables", &ret->variables, err) || host_read(at, &ret->host, err))
         return -1;
     ret->kind = (enum approval_kind)which;
     ret->cwd = text_of(at, "cwd");

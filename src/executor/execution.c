@@ -206,9 +206,12 @@ static void on_held(void *data, const struct held_event *event)
 
     execution->was_refused |= answer && !approval_decision_is_yes(answer->decision);
     questions_note_held(execution->result.questions, event);
+    if (event->warning)
+        strv_push(&execution->result.warnings, event->warning);
     emit(execution, &(struct execution_event){.kind = kinds[event->step],
                                               .question = event->question,
                                               .answer = answer,
+                                              .rule = event->rule,
                                               .held = event});
 }
 
@@ -223,6 +226,7 @@ static struct job_asker *asker_for(struct execution *execution, struct workspace
         .profile = workspace->profile_name,
         .own_paths = strv_view(&workspace->own_paths),
         .home = options->rules.home,
+        .rules_file = execution->rules_file,
         .is_last = options->is_last,
         .offers_unconfined = options->policy.yes_means_unsandboxed,
         .on_event = on_held,
@@ -434,14 +438,11 @@ static char *add_rule(struct execution *execution)
     const struct requirement *requirement = &execution->requirement;
     enum rule_verdict verdict = requirement->where == RUN_UNCONFINED ? RULE_BYPASS : RULE_KEEP;
     struct err err;
-    enum rules_append appended;
     AUTO_FREE char *line =
         rule_line_for_prefix(strv_view(&requirement->proposal), verdict, NULL, &err);
-    AUTO_FREE char *dir = path_parent(execution->rules_file);
 
-    if (line && fd_make_dirs(dir, 0700, &err) == 0 &&
-        rules_append(execution->rules_file, execution->options->rules.home, line, &appended,
-                     &err) == 0)
+    if (line &&
+        rules_append_made(execution->rules_file, execution->options->rules.home, line, &err) == 0)
         return TAKE_PTR(line);
     strv_pushf(&execution->result.warnings, "the rule could not be written: %s", err.msg);
     return NULL;

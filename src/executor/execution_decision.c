@@ -110,8 +110,10 @@ static bool may_ask(const struct execution_options *options)
 
 bool execution_holds(const struct execution_options *options)
 {
-    return may_ask(options) &&
-           held_is_wanted(&options->workspace->profile, &options->policy, options->approvals);
+    const struct workspace *workspace = options->workspace;
+
+    return may_ask(options) && options->approvals &&
+           held_is_wanted(workspace->access, &workspace->profile, &options->policy);
 }
 
 static enum retry_outcome bare_retry(const struct execution_options *options, bool was_approved)

@@ -23,6 +23,7 @@
 #include "process/process.h"
 #include "process/resource_limits.h"
 #include "timeline/timeline.h"
+#include "workspace/rule_layers.h"
 #include "workspace/snapshots.h"
 #include "workspace/workspace.h"
 
@@ -35,7 +36,7 @@
 
 _Static_assert((int)CORDON_ERROR_BUG == (int)ERR_BUG, "the codes are the same");
 _Static_assert((int)CORDON_WATCH_LEARN == (int)WORKSPACE_WATCH_LEARN, "the words are the same");
-_Static_assert((int)CORDON_ABORT == (int)APPROVAL_ABORT, "the decisions are the same");
+_Static_assert((int)CORDON_NO_BY_RULE == (int)APPROVAL_NO_BY_RULE, "the decisions are the same");
 _Static_assert((int)CORDON_QUESTION_HELD == (int)APPROVAL_KIND_HELD, "the kinds are the same");
 
 const char *cordon_version(void)
@@ -361,7 +362,8 @@ struct approval_bridge {
 static void host_ask(struct approver *approver, const struct approval_request *question)
 {
     const struct approval_bridge *host = (const struct approval_bridge *)approver;
-    bool has_prefix = approval_offers(question, APPROVAL_WITH_RULE);
+    const struct approval_host *to = &question->host;
+    bool has_prefix = approval_offers(question, APPROVAL_WITH_RULE) && !to->name;
     const struct cordon_question shown = {
         .id = question->id,
         .kind = (int)question->kind,
@@ -373,6 +375,9 @@ static void host_ask(struct approver *approver, const struct approval_request *q
         .offers = question->offers,
         .programs = question->programs,
         .variables = (const char *const *)strv_view(&question->variables),
+        .host = to->name,
+        .port = to->port,
+        .protocol = to->name ? network_protocol_words[to->protocol] : NULL,
     };
 
     host->on_question(host->data, &shown);
@@ -463,13 +468,16 @@ static const struct approval_policy *policy_of(const struct cordon_engine *engin
 
 bool engine_holds(const struct cordon_engine *engine, const struct workspace *workspace)
 {
-    return workspace->access &&
-           held_is_wanted(&workspace->profile, policy_of(engine), engine->approvals);
+    return engine->approvals &&
+           held_is_wanted(workspace->access, &workspace->profile, policy_of(engine));
 }
 
 void engine_hold(const struct cordon_engine *engine, struct workspace *workspace, struct job *job,
                  char *const *argv)
 {
+    const struct rule_owner rules = {
+        .config = engine->config, .dir = engine->rules, .home = engine->home};
+    AUTO_FREE char *rules_file = rule_layers_file(&rules);
     struct job_info info;
     struct held_execs *execs;
 
@@ -477,7 +485,7 @@ void engine_hold(const struct cordon_engine *engine, struct workspace *workspace
     execs = execution_execs_for_session(&(struct execution_options){
         .loop = engine->loop,
         .workspace = workspace,
-        .rules = {.config = engine->config, .dir = engine->rules, .home = engine->home},
+        .rules = rules,
         .gate = EXECUTION_ASKS,
         .policy = *policy_of(engine),
         .cwd = info.cwd,
@@ -491,6 +499,7 @@ void engine_hold(const struct cordon_engine *engine, struct workspace *workspace
                            .profile = workspace->profile_name,
                            .own_paths = strv_view(&workspace->own_paths),
                            .home = engine->home,
+                           .rules_file = rules_file,
                            .offers_unconfined = policy_of(engine)->yes_means_unsandboxed,
                            .execs = execs,
                        }));

@@ -85,6 +85,14 @@ void network_policy_copy(const struct network_policy *policy, struct network_pol
     }
 }
 
+bool network_policy_asks(const struct network_policy *policy)
+{
+    for (size_t i = 0; i < policy->rules_len; i++)
+        if (policy->rules[i].verdict == NETWORK_ASK)
+            return true;
+    return policy->asks;
+}
+
 bool network_policy_is_given(const struct network_policy *policy)
 {
     return policy->rules_len || policy->host_ports_len || policy->mode != NETWORK_MODE_FULL ||

@@ -82,6 +82,9 @@ bool network_policy_equal(const struct network_policy *a, const struct network_p
 /* Has rules, or anything else that needs the proxy. */
 bool network_policy_is_given(const struct network_policy *policy);
 
+/* Somebody has to be asked about some hosts. */
+bool network_policy_asks(const struct network_policy *policy);
+
 /* Adds a copy; an origin of NULL becomes "permission profile". The same pattern, port and protocols again: the stricter
  * counts. "*" denies nothing: ERR_INVALID, as too many are. */
 int network_policy_add(struct network_policy *policy, const struct network_rule *rule,

@@ -321,6 +321,14 @@ static bool is_line(const char *at, size_t len, const char *line)
     return size == len;
 }
 
+int rules_append_made(const char *path, const char *home, const char *line, struct err *err)
+{
+    AUTO_FREE char *dir = path_parent(path);
+    enum rules_append appended;
+
+    return fd_make_dirs(dir, 0700, err) || rules_append(path, home, line, &appended, err) ? -1 : 0;
+}
+
 int rules_delete(const char *path, const char *home, unsigned number, const char *line,
                  struct err *err)
 {

@@ -59,6 +59,9 @@ enum rules_append { RULES_APPENDED, RULES_THERE_ALREADY };
 int rules_append(const char *path, const char *home, const char *line, enum rules_append *ret,
                  struct err *err);
 
+/* The same for a line that somebody has said yes to; every directory that is missing is made. */
+int rules_append_made(const char *path, const char *home, const char *line, struct err *err);
+
 /* Takes a line away again: the one of this number (from 1), which has to be just this text. Everything
  * else of the file stays as it is. As above with others, and when the file does not parse. */
 int rules_delete(const char *path, const char *home, unsigned number, const char *line,

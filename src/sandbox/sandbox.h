@@ -68,7 +68,8 @@ enum sandbox_watch {
     WATCH_FILES = 8,    /* what is changed: FACT_DONE */
     WATCH_NETWORK = 16, /* who is connected to: FACT_DONE */
     WATCH_READS = 32, /* with WATCH_FILES what is opened to be read, too; each open costs some us */
-    WATCH_DESCRIPTORS = 64 /* what is changed by a descriptor, too: fchmod(2), futimens(3) */
+    WATCH_DESCRIPTORS = 64, /* what is changed by a descriptor, too: fchmod(2), futimens(3) */
+    WATCH_HOLDS = 128 /* what is refused waits where a launch asks; else it is the proxy's alone */
 };
 
 struct sandbox_options {
@@ -169,8 +170,9 @@ struct launch_options {
     launch_limiter *limiter; /* NULL: no limits */
     void *limiter_data;
     bool is_probe; /* set the sandbox up, execute nothing, exit with 0 */
-    bool asks;    /* what is refused may be held until launch_answer(): FACT_ASKED. Only where there
-                      is a guard that tells facts: `asks` of the launch */
+    bool
+        asks; /* what is refused may be held until launch_answer(): FACT_ASKED. By a guard that tells facts
+                      where the sandbox holds (WATCH_HOLDS), by the proxy: `asks` of the launch */
     bool lingers; /* LAUNCH_EXITED comes when the command itself has ended; what it left behind
                       goes on, until it ends by itself (then `pidfd` tells) or launch_done() */
 };

@@ -475,7 +475,7 @@ static unsigned watch_of(const struct workspace *workspace)
     const unsigned traced = timeline_watch(workspace->topics | workspace->audit_topics);
 
     return traced | (watch == PROFILE_WATCH_OFF ? 0u : WATCH_FACTS) |
-           (watch == PROFILE_WATCH_ASK ? WATCH_DESCRIPTORS : 0u) |
+           (watch == PROFILE_WATCH_ASK ? WATCH_HOLDS | WATCH_DESCRIPTORS : 0u) |
            (watch == PROFILE_WATCH_LEARN && traced & WATCH_FILES ? WATCH_READS | WATCH_DESCRIPTORS
                                                                  : 0u) |
            (workspace_judges_execs(workspace) ? WATCH_JUDGE : 0u);

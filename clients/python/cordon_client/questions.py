@@ -11,7 +11,16 @@ from __future__ import annotations
 from typing import List, Literal, Optional, TypedDict
 
 Decision = Literal["approved", "approved_for_session", "approved_execpolicy_amendment",
-                   "approved_without_sandbox", "denied", "timed_out", "abort"]
+                   "approved_without_sandbox", "denied", "denied_execpolicy_amendment", "timed_out",
+                   "abort"]
+
+
+class Network(TypedDict):
+    """What a command wants to connect to."""
+
+    host: str
+    port: int
+    protocol: Literal["http", "https", "socks5_tcp", "socks5_udp"]
 
 
 class Question(TypedDict):
@@ -25,6 +34,7 @@ class Question(TypedDict):
     programs: Optional[str]  # where the names of its programs lead
     variables: List[str]  # "NAME=value", that the call sets
     proposed_execpolicy_amendment: Optional[List[str]]  # prefix that a rule would allow
+    network: Optional[Network]  # where it is about a host
     available_decisions: List[Decision]
 
 

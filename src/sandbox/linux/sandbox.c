@@ -468,7 +468,7 @@ static int launch_open_channels(struct launch *launch, const struct launch_optio
     struct proxy_channel *proxy = NULL;
 
     launch->has_facts = sandbox->plan->guard_flags & GUARD_MAP_FACTS;
-    launch->asks = launch->has_facts && options->asks;
+    launch->asks = (launch->has_facts || sandbox->proxy) && options->asks;
     if (sandbox->proxy)
         proxy = launch_proxy_channel(launch, err);
     if ((sandbox->plan->asks_guard && !guard) || (sandbox->proxy && !proxy)) {
@@ -487,7 +487,7 @@ static int launch_attach_guard(const struct launch *launch, struct err *err)
     const struct guard_start start = {
         .start = {.program = sandbox->guard, .dies_with_thread = sandbox->options.dies_with_thread},
         .map = sandbox->guard_map,
-        .flags = (launch->asks ? GUARD_HELLO_ASKS : 0u) |
+        .flags = (launch->asks && sandbox->options.watch & WATCH_HOLDS ? GUARD_HELLO_ASKS : 0u) |
                  (sandbox->options.watch & WATCH_FILES ? GUARD_HELLO_TRACES_FILES : 0u) |
                  (sandbox->options.watch & WATCH_NETWORK ? GUARD_HELLO_TRACES_NETWORK : 0u),
     };

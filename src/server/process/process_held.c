@@ -3,6 +3,9 @@
 #include "server/process/process_held.h"
 
 #include "approval/held.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/log.h"
 #include "executor/execution.h"
 #include "executor/execution_exec.h"
 #include "policy/config/approval.h"
@@ -13,6 +16,7 @@
 #include "server/process/rpc_process.h"
 #include "server/rules_cache.h"
 #include "server/server.h"
+#include "workspace/rule_layers.h"
 #include "workspace/workspace.h"
 
 static const struct approval_policy *policy_of(const struct client_session *session)
@@ -27,13 +31,14 @@ bool process_is_held(struct client_session *session, const struct workspace *wor
 {
     struct err ignored; /* nobody can be asked */
 
-    return workspace->access && workspace->profile.watch == PROFILE_WATCH_ASK &&
-           held_is_wanted(&workspace->profile, policy_of(session),
-                          session_approvals(session, &ignored));
+    return held_is_wanted(workspace->access, &workspace->profile, policy_of(session)) &&
+           session_approvals(session, &ignored);
 }
 
 static void on_held(void *data, const struct held_event *event)
 {
+    if (event->warning)
+        log_event(LOG_LEVEL_WARN, "rule-not-written", log_text("why", event->warning));
     if (event->step == HELD_OVER)
         process_audit_event(data, &(struct execution_event){.kind = EXECUTION_HELD, .held = event});
 }
@@ -42,11 +47,13 @@ void process_hold(struct rpc_process *process, const struct process_options *opt
 {
     struct workspace *workspace = process->workspace;
     struct client_session *session = process->owner;
+    const struct rule_owner rules = server_rule_owner(session->server);
+    AUTO_FREE char *rules_file = rule_layers_file(&rules);
     struct err ignored; /* nobody can be asked: then what has to be is refused */
     struct held_execs *execs = execution_execs_for_session(&(struct execution_options){
         .loop = session->server->loop,
         .workspace = workspace,
-        .rules = server_rule_owner(session->server),
+        .rules = rules,
         .gate = EXECUTION_ASKS,
         .policy = *policy_of(session),
         .env = options->env,
@@ -61,7 +68,8 @@ void process_hold(struct rpc_process *process, const struct process_options *opt
                                     .cwd = process->cwd,
                                     .profile = workspace->profile_name,
                                     .own_paths = strv_view(&workspace->own_paths),
-                                    .home = server_rule_owner(session->server).home,
+                                    .home = rules.home,
+                                    .rules_file = rules_file,
                                     .offers_unconfined = policy_of(session)->yes_means_unsandboxed,
                                     .on_event = on_held,
                                     .execs = execs,

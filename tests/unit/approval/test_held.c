@@ -470,6 +470,113 @@ static void there_is_a_ceiling(void **state)
     assert_answered(0, HELD_OPEN_MAX, LAUNCH_NO);
 }
 
+/* --- hosts --- */
+
+static struct launch_fact connect_of(uint64_t id, const struct launch_connect *connect)
+{
+    static char path[400];
+
+    snprintf(path, sizeof path, strchr(connect->host, ':') ? "[%s]:%u" : "%s:%u", connect->host,
+             connect->port);
+    return (struct launch_fact){
+        .kind = FACT_ASKED,
+        .id = id,
+        .operation = FACT_CONNECT,
+        .path = path,
+        .program = id % 2 ? "curl" : "",
+        .pid = 12,
+        .connect = connect,
+    };
+}
+
+static void a_host_is_asked_about_by_name_port_and_protocol(void **state)
+{
+    const struct launch_connect connects[] = {
+        {.host = "example.com", .port = 443, .protocol = NETWORK_HTTPS},
+        {.host = "example.com", .port = 443, .protocol = NETWORK_HTTPS},
+        {.host = "example.com", .port = 443, .protocol = NETWORK_HTTP},
+        {.host = "example.com", .port = 444, .protocol = NETWORK_HTTPS},
+        {.host = "2a00::1", .port = 443, .protocol = NETWORK_HTTPS},
+    };
+
+    start(0);
+    for (unsigned i = 0; i < sizeof connects / sizeof *connects; i++) {
+        struct launch_fact fact = connect_of(i + 1, &connects[i]);
+
+        tell(&fact);
+        if (i == 0) {
+            assert_string_equal(
+                desk.reason,
+                "curl (pid 12) wants to connect to example.com:443 (https), which no rule "
+                "of the profile workspace-write allows");
+            assert_string_equal(desk.covers,
+                                "connecting to example.com:443 (https) until the command ends");
+            assert_int_equal(desk.offers, 1u << APPROVAL_APPROVED | 1u << APPROVAL_FOR_SESSION |
+                                              1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT);
+            answer(APPROVAL_FOR_SESSION);
+            assert_answered(0, 1, LAUNCH_YES); /* and nothing more is heard of it */
+            assert_string_equal(desk.steps,
+                                " asked stop answered over(approved_for_session, done) go");
+        } else if (i == 1) {
+            assert_answered(1, 2, LAUNCH_YES);
+            assert_int_equal(desk.asked, 1);
+        } else {
+            assert_int_equal(desk.asked, i);
+            assert_int_equal(
+                strncmp(desk.reason, i % 2 ? "a program of the command wants" : "curl", 4), 0);
+            answer(APPROVAL_DENIED);
+            assert_answered(i, i + 1, LAUNCH_NO);
+        }
+    }
+    assert_string_equal(desk.covers, "connecting to [2a00::1]:443 (https) until the command ends");
+}
+
+/* The proxy says what a host is as it is compared: all else is none of ours. */
+static void what_is_no_plain_host_is_not_asked_about(void **state)
+{
+    static const char *const hosts[] = {
+        "Example.com",
+        "example.com.",
+        "ex\xc3\xa4mple.com",
+        "a b",
+        "example.com:443 (https)\n",
+        "\033[2J",
+        "",
+        "2A00::1",
+        "*.example.com",
+        "127.1",
+        "0x7f.1",
+    };
+    static const struct launch_connect no_port = {.host = "example.com"};
+    struct launch_fact fact;
+    unsigned i;
+
+    start(0);
+    for (i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        const struct launch_connect connect = {.host = hosts[i], .port = 443};
+
+        fact = connect_of(i + 1, &connect);
+        tell(&fact);
+        assert_answered(i, i + 1, LAUNCH_NO);
+    }
+    fact = connect_of(i + 1, &no_port);
+    tell(&fact);
+    assert_answered(i, i + 1, LAUNCH_NO);
+    assert_int_equal(desk.asked, 0);
+}
+
+static void letters_that_look_alike_are_told(void **state)
+{
+    const struct launch_connect connect = {.host = "xn--pple-43d.com", .port = 80};
+    struct launch_fact fact = connect_of(1, &connect);
+
+    start(0);
+    tell(&fact);
+    assert_non_null(strstr(desk.reason, "xn--pple-43d.com:80 (http)"));
+    assert_non_null(strstr(desk.reason, "letters that are not those of English"));
+    answer(APPROVAL_DENIED);
+}
+
 /* --- when there are questions at all --- */
 
 static void who_may_be_asked(void **state)
@@ -488,14 +595,18 @@ static void who_may_be_asked(void **state)
         {{.mode = APPROVAL_GRANULAR}, false},
     };
     struct profile profile = {.watch = PROFILE_WATCH_ASK};
+    struct network_rule rule = {.verdict = NETWORK_ASK};
+    struct access_map access = {.network = NETWORK_PROXIED};
+    struct access_map asks = {.network_policy = {.rules = &rule, .rules_len = 1}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(held_may_ask(&rows[i].policy), rows[i].may);
         profile.watch = PROFILE_WATCH_ASK;
-        assert_int_equal(held_is_wanted(&profile, &rows[i].policy, desk.approvals), rows[i].may);
-        assert_false(held_is_wanted(&profile, &rows[i].policy, NULL));
+        assert_int_equal(held_is_wanted(&access, &profile, &rows[i].policy), rows[i].may);
+        assert_false(held_is_wanted(NULL, &profile, &rows[i].policy));
         profile.watch = PROFILE_WATCH_FACTS;
-        assert_false(held_is_wanted(&profile, &rows[i].policy, desk.approvals));
+        assert_false(held_is_wanted(&access, &profile, &rows[i].policy));
+        assert_int_equal(held_is_wanted(&asks, &profile, &rows[i].policy), rows[i].may);
     }
 }
 
@@ -519,6 +630,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_denied_place_may_want_to_be_asked_about, setup, teardown),
         cmocka_unit_test_setup_teardown(writing_what_asks, setup, teardown),
         cmocka_unit_test_setup_teardown(there_is_a_ceiling, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_host_is_asked_about_by_name_port_and_protocol, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_is_no_plain_host_is_not_asked_about, setup, teardown),
+        cmocka_unit_test_setup_teardown(letters_that_look_alike_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(who_may_be_asked, setup, teardown),
     };
 
