@@ -551,6 +551,8 @@ static void held_on_fact(struct job_asker *asker, const struct launch_fact *fact
         on_asked(held, fact);
         return;
     }
+    if (fact->kind == FACT_DENIED)
+        return;
     if (fact->kind == FACT_OUTSIDE || fact->kind == FACT_OUTSIDE_SIGNAL) {
         if (held->options.execs)
             held->options.execs->on_outside(held->options.execs, asker->job, fact);

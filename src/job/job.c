@@ -212,10 +212,11 @@ static void on_fact(void *data, const struct launch_fact *fact)
 
     if (job->access && fact->kind == FACT_DENIED)
         denials_add_fact(&job->facts, job->access, fact);
-    else if (fact->kind == FACT_ASKED && !job->asker)
+    if (fact->kind == FACT_ASKED && !job->asker)
         job_answer(job, fact->id, LAUNCH_NO);
     else if (fact->kind == FACT_ASKED || fact->kind == FACT_WITHDRAWN || fact->kind == FACT_DONE ||
-             fact->kind == FACT_OUTSIDE || fact->kind == FACT_OUTSIDE_SIGNAL)
+             (fact->kind == FACT_DENIED && fact->connect) || fact->kind == FACT_OUTSIDE ||
+             fact->kind == FACT_OUTSIDE_SIGNAL)
         tell_asker(job, fact);
     if (fact->kind != FACT_ASKED || fact->operation != FACT_EXECUTE) /* else: what comes of it */
         tell_timelines(job, fact);

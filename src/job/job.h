@@ -49,7 +49,7 @@ struct job_tap {
 /* Answers for the command while what its sandbox refuses is held (process_options.asks). Embedded in
  * a larger struct; the job's, from job_set_asker() on. */
 struct job_asker {
-    /* FACT_ASKED, FACT_WITHDRAWN, FACT_DONE, FACT_OUTSIDE, FACT_OUTSIDE_SIGNAL. */
+    /* FACT_ASKED, FACT_WITHDRAWN, FACT_DONE, FACT_OUTSIDE, FACT_OUTSIDE_SIGNAL; FACT_DENIED of hosts. */
     void (*on_fact)(struct job_asker *asker, const struct launch_fact *fact);
     /* Nothing of the command is left; told before JOB_ENDED. */
     void (*on_end)(struct job_asker *asker);

@@ -191,10 +191,6 @@ static int candidate_compare(const void *left, const void *right)
     return a->rank > b->rank ? -1 : 1;
 }
 
-/* In the command's own network: PROXY_PORT of proxy/proxy_format.h, which sandbox/linux/proxy_link.c holds it against. */
-#define PROXY_AT "127.0.0.1:1008"
-#define NO_PROXY_FOR "localhost,127.0.0.1,::1"
-
 /* Without a network nothing gets better by being tried again: npm would wait for a minute before it says
  * so. What runs on the command's own localhost is reached all the same, so nothing is switched off. */
 static const char *const hurry[] = {

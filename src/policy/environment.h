@@ -83,6 +83,11 @@ struct environment_request {
     bool allows_local_binding;        /* PROXIED */
 };
 
+/* Where the proxy is in the command's own network: PROXY_PORT of proxy/proxy_format.h, which sandbox/linux/proxy_link.c holds it
+ * against. */
+#define PROXY_AT "127.0.0.1:1008"
+#define NO_PROXY_FOR "localhost,127.0.0.1,::1"
+
 /* The complete environment, ordered by name, as `ret_env` (overwritten; strv_done() by the caller).
  * `ret_report` may be NULL. An entry of `base` without "=" or with an empty name is dropped; of two
  * with the same name the first counts. */

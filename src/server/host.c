@@ -68,8 +68,8 @@ static const struct {
     const char *name;
     bool is_there;
 } capabilities[] = {
-    {"networkProxyLaunch", false},
-    {"networkProxyReviewDomains", false},
+    {"networkProxyLaunch", true},
+    {"networkProxyReviewDomains", true},
     {"credentialMasking", false},
     {"credentialMaskingCustomProviders", false},
     {"capabilityDiscoverySandbox", true},

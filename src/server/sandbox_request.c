@@ -457,11 +457,14 @@ static char *key_of(const struct sandbox_call *call)
     const char *name = name_of(call);
     AUTO_FREE char *object =
         name ? alloc_str(name) : json_dumps(call->sandbox, JSON_COMPACT | JSON_SORT_KEYS);
+    AUTO_JSON json_t *policy = call->hosts ? network_policy_to_json(call->hosts) : NULL;
+    AUTO_FREE char *hosts = policy ? json_dumps(policy, JSON_COMPACT) : NULL;
 
-    if (name && str_eq(name, SANDBOX_NONE))
+    if (name && str_eq(name, SANDBOX_NONE) && !hosts)
         return alloc_str("");
-    return alloc_strf("%s\n%s\n%u %u\n%s", call->cwd ? call->cwd : "",
-                      call->tmpdir ? call->tmpdir : "", call->topics, call->audit_topics, object);
+    return alloc_strf("%s\n%s\n%u %u\n%s\n%s", call->cwd ? call->cwd : "",
+                      call->tmpdir ? call->tmpdir : "", call->topics, call->audit_topics, object,
+                      hosts ? hosts : "");
 }
 
 /* As `cordon run` makes it of the same words, but that nobody is warned of what matches nothing. */
@@ -517,6 +520,29 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
     return workspace;
 }
 
+/* A sandbox that holds nothing else holds the network all the same. */
+static int lead_to_hosts(const struct network_policy *hosts, struct sandbox_request *request,
+                         struct err *err)
+{
+    struct profile *profile = &request->profile;
+
+    if (!hosts)
+        return 0;
+    if (profile->kind == PROFILE_EXTERNAL)
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "a managed network wants a sandbox of this server, and permissions.type is external");
+    if (profile->kind == PROFILE_DISABLED) {
+        profile->kind = PROFILE_MANAGED;
+        profile->files = PROFILE_FILES_UNRESTRICTED;
+        request->mode = SANDBOX_AUTO;
+    }
+    profile->network = NETWORK_PROXIED;
+    network_policy_done(&profile->network_policy);
+    network_policy_copy(hosts, &profile->network_policy);
+    return 0;
+}
+
 static struct workspace *make(struct workspaces *workspaces, const char *key,
                               const struct sandbox_call *call, enum rpc_code *ret_code,
                               struct err *err)
@@ -526,14 +552,25 @@ static struct workspace *make(struct workspaces *workspaces, const char *key,
         .tmpdir = call->tmpdir, .has_no_env = true, .audit_topics = call->audit_topics};
     const char *name = name_of(call);
 
-    if (name ? !str_eq(name, SANDBOX_NONE) : json_object_get(call->sandbox, "profile") != NULL)
-        return make_named(workspaces, key, call, ret_code, err);
+    if (name ? !str_eq(name, SANDBOX_NONE) : json_object_get(call->sandbox, "profile") != NULL) {
+        if (!call->hosts)
+            return make_named(workspaces, key, call, ret_code, err);
+        *ret_code = RPC_INVALID_PARAMS;
+        err_set(err, ERR_INVALID,
+                "a managed network and a profile of this host do not go together: say "
+                "allowHosts and denyHosts in the sandbox");
+        return NULL;
+    }
     if (name)
         profile_init_danger_full_access(&request.profile);
     else if (sandbox_request_read(call->sandbox, call->cwd, &request, ret_code, err))
         return NULL;
     else
         asked.topics = call->topics;
+    if (lead_to_hosts(call->hosts, &request, err)) {
+        *ret_code = RPC_INVALID_PARAMS;
+        return NULL;
+    }
     if (asked.topics && request.profile.watch == PROFILE_WATCH_OFF) {
         err_set(err, ERR_INVALID, "`trace` wants a profile whose watch is not off");
         return NULL;

@@ -49,6 +49,9 @@ struct sandbox_call {
                               chooses must not make a directory writable; NULL: none */
     unsigned topics;       /* of enum timeline_topic: sandbox_topics() */
     unsigned audit_topics; /* server_audit_topics() */
+    const struct network_policy
+        *hosts; /* all that its network may reach, whatever the sandbox says: process/start;
+                                           NULL: the sandbox says it */
 };
 
 /* What the words of a call's `trace` mean (may be NULL: nothing); its schema has checked them. */

@@ -110,3 +110,52 @@ void start_env_for_call(const json_t *policy, const json_t *env, const struct co
         environment_build(&request, ret, NULL);
     start_env_build(policy, env, ret);
 }
+
+/* What the original sets: some tools have names of their own. */
+static const char *const http_names[] = {"HTTP_PROXY",
+                                         "http_proxy",
+                                         "HTTPS_PROXY",
+                                         "https_proxy",
+                                         "WS_PROXY",
+                                         "ws_proxy",
+                                         "WSS_PROXY",
+                                         "wss_proxy",
+                                         "YARN_HTTP_PROXY",
+                                         "YARN_HTTPS_PROXY",
+                                         "npm_config_proxy",
+                                         "npm_config_http_proxy",
+                                         "npm_config_https_proxy",
+                                         "NPM_CONFIG_PROXY",
+                                         "NPM_CONFIG_HTTP_PROXY",
+                                         "NPM_CONFIG_HTTPS_PROXY",
+                                         "BUNDLE_HTTP_PROXY",
+                                         "BUNDLE_HTTPS_PROXY",
+                                         "PIP_PROXY",
+                                         "DOCKER_HTTP_PROXY",
+                                         "DOCKER_HTTPS_PROXY",
+                                         NULL};
+static const char *const generic_names[] = {"ALL_PROXY", "all_proxy", "FTP_PROXY", "ftp_proxy",
+                                            NULL};
+static const char *const bypass_names[] = {
+    "NO_PROXY",        "no_proxy", "npm_config_noproxy", "NPM_CONFIG_NOPROXY", "YARN_NO_PROXY",
+    "BUNDLE_NO_PROXY", NULL};
+static const char *const on_names[] = {"CODEX_NETWORK_PROXY_ACTIVE", "CORDON_NETWORK_PROXY_ACTIVE",
+                                       "NODE_USE_ENV_PROXY", NULL};
+static const char *const binding_names[] = {"CODEX_NETWORK_ALLOW_LOCAL_BINDING",
+                                            "CORDON_NETWORK_ALLOW_LOCAL_BINDING", NULL};
+
+static void set_all(struct strv *env, const char *const *list, const char *value)
+{
+    for (; *list; list++)
+        start_env_set(env, *list, value);
+}
+
+void start_env_add_proxy(bool has_socks, bool allows_local_binding, struct strv *env)
+{
+    set_all(env, http_names, "http://" PROXY_AT);
+    set_all(env, generic_names, has_socks ? "socks5h://" PROXY_AT : "http://" PROXY_AT);
+    set_all(env, bypass_names, NO_PROXY_FOR);
+    set_all(env, on_names, "1");
+    set_all(env, binding_names, allows_local_binding ? "1" : "0");
+    start_env_set(env, "ELECTRON_GET_USE_PROXY", "true");
+}

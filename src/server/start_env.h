@@ -15,3 +15,6 @@ void start_env_build(const json_t *policy, const json_t *env, struct strv *ret);
  * server's configuration counts (NULL: there is none). */
 void start_env_for_call(const json_t *policy, const json_t *env, const struct config *config,
                         struct strv *ret);
+
+/* The variables by which programs are told of the proxy in the command's own network, in place of those that are there. */
+void start_env_add_proxy(bool has_socks, bool allows_local_binding, struct strv *env);

@@ -85,10 +85,10 @@ class ServedClient(Client):
             **params})
 
     def until(self, name, method):
-        """The events of a process up to one of this method."""
+        """The events of a process up to one of this method; not what is decided about its network."""
         events = []
         while not events or events[-1]["method"] != method:
-            events.append(self.event(where=lambda params: params.get("processId") == name))
+            events.append(self.event(where=lambda params: params.get("processId") == name and not {"decision", "request"} & set(params)))
         return events
 
     def follow(self, name):

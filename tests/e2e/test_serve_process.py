@@ -256,7 +256,7 @@ def test_what_a_model_chooses_makes_no_folder_writable(client, place):
     ({"sandbox": {"permissions": {"type": "disabled"}}}, -32602, "windowsSandboxLevel"),
     ({"sandbox": {"permissions": {"type": "managed"}, "windowsSandboxLevel": "disabled"}}, -32602,
      "file_system"),
-    ({"enforceManagedNetwork": True}, -32603, "managed network proxy"),
+    ({"enforceManagedNetwork": True}, -32602, "managedNetwork.loopbackPorts"),
     ({"rows": 0}, -32602, "rows must be between 1 and 65535"),
 ])
 def test_wrong_parameters_are_said(client, change, code, words):

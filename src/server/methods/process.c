@@ -20,6 +20,7 @@
 #include "server/model/session_command.h"
 #include "server/process/observer.h"
 #include "server/process/process_held.h"
+#include "server/process/process_network.h"
 #include "server/process/process_wait.h"
 #include "server/process/rpc_process.h"
 #include "server/rpc_path.h"
@@ -44,6 +45,7 @@ struct start {
     struct strv env;
     const char *program; /* NULL: argv[0] */
     struct resource_limits limits;
+    struct process_network network;
 };
 
 static void start_done(struct start *start)
@@ -51,6 +53,7 @@ static void start_done(struct start *start)
     free(start->cwd);
     strv_done(&start->argv);
     strv_done(&start->env);
+    process_network_done(&start->network);
 }
 
 static bool is_uuid(const char *text)
@@ -73,18 +76,6 @@ static int check_metadata(const json_t *metadata, struct err *err)
     return 0;
 }
 
-/* Without the managed proxy a command that wants it has to be refused: it would have either no
- * network or all of it. */
-static int check_network(const struct process_start_params *params, struct err *err)
-{
-    const json_t *proxy = params->network_proxy;
-
-    if (params->enforce_managed_network || (proxy && !json_is_null(proxy)))
-        return err_set(err, ERR_UNSUPPORTED,
-                       "the managed network proxy is wanted, but this server does not have it");
-    return 0;
-}
-
 static bool call_refuse_start(struct call *call, const struct process_start_params *params)
 {
     struct client_session *session = call->client->session;
@@ -100,7 +91,7 @@ static bool call_refuse_start(struct call *call, const struct process_start_para
         call_fail(call, RPC_INVALID_REQUEST,
                   "process ids that begin with \"" MODEL_PROCESS_PREFIX
                   "\" are those of session/exec; choose another one");
-    else if (check_metadata(params->metadata, &err) || check_network(params, &err))
+    else if (check_metadata(params->metadata, &err))
         call_fail_err(call, &err);
     else
         return server_refuses(session->server, call);
@@ -137,10 +128,14 @@ static int start_read(struct start *start, enum rpc_code *ret_code, struct err *
     if (!start->cwd)
         return -1;
     *ret_code = RPC_INVALID_PARAMS;
-    if (call_limits(CALL_LIMITS(params), &start->limits, err))
+    if (call_limits(CALL_LIMITS(params), &start->limits, err) ||
+        process_network_read(params, &start->network, err))
         return -1;
     start_read_argv(start);
     start_env_build(params->env_policy, params->env, &start->env);
+    if (start->network.has_proxy)
+        start_env_add_proxy(start->network.has_socks, start->network.policy.allow_local_binding,
+                            &start->env);
     return 0;
 }
 
@@ -161,7 +156,7 @@ static struct process_options start_options(const struct start *start,
         .cwd = start->cwd,
         .stdio = has_tty ? PROCESS_TTY : PROCESS_PIPES,
         .input = params->pipe_stdin ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
-        .asks = process_is_held(session, workspace),
+        .asks = start->network.review_ns > 0 || process_is_held(session, workspace),
         .lingers = is_bare && !has_tty,
         .size = {.rows = (unsigned short)params->rows, .columns = (unsigned short)params->columns},
     };
@@ -180,6 +175,7 @@ static void start_process(struct call *call, const struct start *start, struct w
         .limits = &start->limits,
         .workspace = workspace,
         .metadata = (json_t *)params->metadata,
+        .network = &start->network,
         .delivery = params->delivery && str_eq(params->delivery, "pull") ? RPC_PULL : RPC_PUSH,
         .spool_bytes = params->spool_bytes < quota ? params->spool_bytes : quota,
         .start = call,
@@ -215,6 +211,8 @@ void method_process_start(struct call *call, const struct process_start_params *
         return;
     }
     request.cwd = start.cwd;
+    if (start.network.is_given)
+        request.hosts = &start.network.policy;
     workspace = workspace_for_call(call->client->server->workspaces, &request, &code, &err);
     if (workspace && sandbox_is_by_name(params->sandbox))
         forbidden = argv_rules_refusal(call, strv_view(&start.argv), start.cwd,

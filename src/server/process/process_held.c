@@ -13,6 +13,7 @@
 #include "server/approver_client.h"
 #include "server/client_session.h"
 #include "server/process/process_audit.h"
+#include "server/process/process_network.h"
 #include "server/process/rpc_process.h"
 #include "server/rules_cache.h"
 #include "server/server.h"
@@ -49,6 +50,7 @@ void process_hold(struct rpc_process *process, const struct process_options *opt
     struct client_session *session = process->owner;
     const struct rule_owner rules = server_rule_owner(session->server);
     AUTO_FREE char *rules_file = rule_layers_file(&rules);
+    struct job_asker *asker;
     struct err ignored; /* nobody can be asked: then what has to be is refused */
     struct held_execs *execs = execution_execs_for_session(&(struct execution_options){
         .loop = session->server->loop,
@@ -60,19 +62,21 @@ void process_hold(struct rpc_process *process, const struct process_options *opt
         .cwd = process->cwd,
     });
 
-    if (!options->asks && !execs)
+    if (!options->asks && !execs && !process->is_managed)
         return;
-    job_set_asker(process->job, held_new(&(struct held_options){
-                                    .approvals = session_approvals(session, &ignored),
-                                    .argv = strv_view(&process->argv),
-                                    .cwd = process->cwd,
-                                    .profile = workspace->profile_name,
-                                    .own_paths = strv_view(&workspace->own_paths),
-                                    .home = rules.home,
-                                    .rules_file = rules_file,
-                                    .offers_unconfined = policy_of(session)->yes_means_unsandboxed,
-                                    .on_event = on_held,
-                                    .execs = execs,
-                                    .data = process,
-                                }));
+    asker = held_new(&(struct held_options){
+        .approvals = session_approvals(session, &ignored),
+        .argv = strv_view(&process->argv),
+        .cwd = process->cwd,
+        .profile = workspace->profile_name,
+        .own_paths = strv_view(&workspace->own_paths),
+        .home = rules.home,
+        .rules_file = rules_file,
+        .offers_unconfined = policy_of(session)->yes_means_unsandboxed,
+        .on_event = on_held,
+        .execs = execs,
+        .data = process,
+    });
+    job_set_asker(process->job,
+                  process->is_managed ? process_network_asker(process, asker) : asker);
 }

@@ -23,6 +23,7 @@
 #include "server/process/observer.h"
 #include "server/process/process_audit.h"
 #include "server/process/process_held.h"
+#include "server/process/process_network.h"
 #include "server/process/process_table.h"
 #include "server/process/process_wait.h"
 #include "server/process/rpc_event.h"
@@ -446,6 +447,8 @@ static struct rpc_process *process_alloc(const struct rpc_process_options *optio
     process->has_tty = from->stdio == PROCESS_TTY;
     process->takes_input = process->has_tty || from->input == PROCESS_STDIN_PIPE;
     process->delivery = options->delivery;
+    process->is_managed = options->network && options->network->has_proxy;
+    process->review_ns = process->is_managed ? options->network->review_ns : 0;
     process->job = options->lent;
     process->is_lent = options->lent;
     process->number = options->number;

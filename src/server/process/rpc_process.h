@@ -25,6 +25,7 @@ struct client;
 struct client_session;
 struct loop_timer;
 struct observer;
+struct process_network;
 struct workspace;
 struct process_wait;
 
@@ -86,6 +87,8 @@ struct rpc_process {
     uint64_t told;               /* of its timeline, the last event that was sent there */
     uint64_t asked;              /* RPC_PULL: the client has got the output up to here */
     struct output_cursor found;  /* where the last read ended: the next one begins there */
+    bool is_managed;             /* its network: the client is told of decisions */
+    uint64_t review_ns;          /* and asked, for so long; 0: it is not */
     struct list waits;
     struct list observers;
     struct observer *writer; /* one of them, or NULL: the owner */
@@ -101,10 +104,11 @@ struct rpc_process_options {
     struct workspace *workspace;
     json_t *metadata; /* borrowed */
     enum rpc_delivery delivery;
-    uint64_t spool_bytes; /* 0: none */
-    struct call *start;   /* answered when it has started, or failed to; NULL: no call does */
-    struct job *lent;     /* a model's session that runs already, and */
-    int number;           /* its number; NULL and 0: `process` is started */
+    uint64_t spool_bytes;                  /* 0: none */
+    const struct process_network *network; /* managed; NULL: none */
+    struct call *start; /* answered when it has started, or failed to; NULL: no call does */
+    struct job *lent;   /* a model's session that runs already, and */
+    int number;         /* its number; NULL and 0: `process` is started */
 };
 
 /* Puts it into its owner's table. NULL on failure; the call is not answered then. */
