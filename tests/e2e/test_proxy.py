@@ -630,7 +630,7 @@ def test_the_proxy_of_the_host():
     assert got == b"first\0!"
     assert heads.pop() == (b"CONNECT far.example:443 HTTP/1.1\r\nHost: far.example:443\r\n"
                            b"Proxy-Authorization: Basic bWU6cEBzcw==\r\n\r\n")
-    assert is_reset(command.connect("refused.example")) and heads.pop()
+    assert command.is_refused("refused.example") and heads.pop()
     client = command.connect("other.example")
     client.sendall(b"\0!")
     assert client.recv(9) == b"\0!" and not heads
