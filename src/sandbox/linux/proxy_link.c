@@ -90,6 +90,7 @@ struct proxy_channel {
     struct list queue;
     unsigned count;
     bool has_more, has_ended;
+    bool is_over; /* the command */
 };
 
 static int look_at(const struct proxy_channel *channel, int fd)
@@ -166,6 +167,16 @@ static void add(struct proxy_channel *channel, const struct proxy_fact *fact)
     list_append(&channel->queue, &told->in_queue);
 }
 
+/* What keeps the command from all hosts. */
+static void add_failure(struct proxy_channel *channel, const char *reason)
+{
+    struct proxy_fact fact = {.kind = PROXY_FACT_DENIED};
+
+    snprintf(fact.reason, sizeof fact.reason, "%s", reason);
+    add(channel, &fact);
+    channel->has_ended = true;
+}
+
 /* Before there is a proxy: the launcher's word is ours. */
 static void take_listeners(struct proxy_channel *channel)
 {
@@ -208,14 +219,10 @@ static int attach(struct proxy_channel *channel, struct err *err)
 /* Somebody connects, or asks for a name. */
 static void begin(struct proxy_channel *channel)
 {
-    struct proxy_fact fact = {.kind = PROXY_FACT_DENIED};
     struct err err;
 
-    if (attach(channel, &err)) {
-        snprintf(fact.reason, sizeof fact.reason, "%s", err.msg);
-        add(channel, &fact);
-        channel->has_ended = true;
-    }
+    if (attach(channel, &err))
+        add_failure(channel, err.msg);
     listeners_close(channel);
     look_at(channel, channel->fd);
 }
@@ -246,6 +253,8 @@ static bool receive(struct proxy_channel *channel)
         packet.kind > PROXY_FACT_MORE) {
         leave_alone(channel, channel->fd);
         channel->has_ended = true;
+        if (!channel->is_over)
+            add_failure(channel, "the program that leads to the network has died");
         return false;
     }
     packet.host[PROXY_HOST_MAX - 1] = packet.reason[PROXY_REASON_MAX - 1] =
@@ -289,6 +298,7 @@ void proxy_channel_finish(struct proxy_channel *channel)
 {
     struct pollfd end = {.fd = channel->fd, .events = 0}; /* POLLHUP comes unasked */
 
+    channel->is_over = true;
     if (channel->proxys >= 0) {
         listeners_close(channel);
         channel->has_ended = true;

@@ -1,0 +1,166 @@
+"""Commands of one server whose networks are proxied by one program: each has its own policy, names and connections, whatever the
+others do; and what is left when any of the programs around them is killed."""
+import contextlib
+import json
+import os
+import select
+import signal
+
+import pytest
+
+from harness import WAIT, finish
+from world import World
+
+PYTHON = "/usr/bin/python3"
+GET = [PYTHON, "-c", "import urllib.request as u; u.urlopen('http://good.test/').read()"]
+# Asks for what is its own, and for all that may be others': names, addresses of the pool, the proxy itself. Every command
+# waits until all are there.
+ASKS = """
+import os, socket, sys, time
+own, names = sys.argv[1], sys.argv[2:]
+def ask(address, name, head=b""):
+    try:
+        sock = socket.create_connection((address, 80 if not head else 1008), 20)
+        sock.sendall(head + f"GET /by-{own} HTTP/1.1\\r\\nHost: {name}\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        got = b""
+        while more := sock.recv(65536):
+            got += more
+        return b"by-" + own.encode() in got
+    except OSError:
+        return False
+assert ask(own, own)
+os.close(os.open("is-here-" + own, os.O_CREAT))
+while not all(os.path.exists("is-here-" + name) for name in names):
+    time.sleep(0.01)
+for name in names:
+    assert ask(name, name) == (name == own), name
+    assert ask("127.0.0.1", name, f"CONNECT {name}:80 HTTP/1.1\\r\\nHost: {name}:80\\r\\n\\r\\n".encode()) == (name == own), name
+    for last in range(1, len(names) + 2):
+        assert not ask(f"198.18.0.{last}", name) or name == own, (last, name)
+assert ask(own, own)
+"""
+HOLDS = """
+import socket, sys
+def say(sock):
+    try:
+        sock.sendall(b"x")
+        return sock.recv(1)
+    except OSError:
+        return b""
+sock = socket.create_connection(("good.test", 7))
+assert say(sock) == b"x"
+print("there", flush=True)
+sys.stdin.read(1)
+print(say(sock), flush=True)
+for where in (("good.test", 7), ("11.0.0.1", 7), ("11.0.0.2", 7), ("evil.test", 7)):
+    try:
+        print(say(socket.create_connection(where)), flush=True)
+    except OSError:
+        print(b"", flush=True)
+sys.exit(1)
+"""
+SPILLS = """
+import socket, struct
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.connect(("127.0.0.1", 53))
+sock.settimeout(20)
+for number in range(800):
+    label = f"{number:060}".encode()
+    sock.send(struct.pack(">HHHHHH", number, 0x100, 1, 0, 0, 0) + bytes([len(label)]) + label + b"\\5spill\\4test\\0\\0\\1\\0\\1")
+    sock.recv(512)
+raise SystemExit(1)
+"""
+
+
+def server(world, place):
+    serving = world.start("serve", "--listen", f"unix:{place.base}/serve.sock")
+    serving.stdout.readline()
+    return serving, f"unix:{place.base}/serve.sock"
+
+
+def test_commands_of_one_server_are_kept_apart(place):
+    (place.ws / "asks.py").write_text(ASKS)
+    with World(place) as world:
+        names = [f"n{number}.test" for number in range(6)]
+        world.names |= {name: ["11.0.0.1"] for name in names}
+        world.tell_names()
+        _, url = server(world, place)
+        running = [place.start("--connect", url, "run", "--allow-host", name, "--", PYTHON, "asks.py", name, *names) for name in names]
+        for process in running:
+            finish(process, 0)
+        by = [(event["path"], event["host"]) for event in world.arrived("http")]
+        assert {host for _, host in by} == set(names) and all(path == f"/by-{host}" for path, host in by), by
+
+
+def children(pid):
+    """{number: name} of all below a process, and itself."""
+    parents, names = {}, {}
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{number}/stat", encoding="ascii", errors="replace") as file:
+                head, _, tail = file.read().rpartition(")")
+        except OSError:
+            continue
+        parents[int(number)], names[int(number)] = int(tail.split()[1]), head.split("(", 1)[1]
+    found = {pid}
+    while more := {one for one, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {one: names[one] for one in found}
+
+
+@pytest.mark.parametrize("who", ["cordon-proxy", "cordon-linux-sa", "cordon-guard", "cordon", ""])
+def test_what_is_killed_leaves_nothing(place, who):
+    (place.ws / "holds.py").write_text(HOLDS)
+    with World(place) as world:
+        process = world.start("run", "--allow-host", "good.test", "--", PYTHON, "holds.py")
+        assert process.stdout.readline() == b"there\n"
+        around = children(process.pid)
+        assert {"cordon", "cordon-proxy"} <= set(around.values())
+        network = os.readlink(f"/proc/{next(pid for pid, name in around.items() if name == 'python3')}/ns/net")
+        ends = [os.pidfd_open(pid) for pid in around]
+        arrived = len(world.arrived())
+        for pid, name in around.items():
+            if who in ("", name):
+                with contextlib.suppress(ProcessLookupError):  # it went with another
+                    os.kill(pid, signal.SIGKILL)
+        out, err = process.communicate(b"x", timeout=WAIT)
+        assert process.returncode
+        if who == "cordon-proxy":
+            assert out == b"b''\n" * 5 and b"the program that leads to the network has died" in err, (out, err)
+        arrived = world.arrived()[arrived:]  # at most by the connection that it had
+        assert len(arrived) <= (who != "cordon-proxy") and {event["server"] for event in arrived} <= {"echo"}, arrived
+        for end in ends:
+            assert select.select([end], [], [], WAIT)[0]
+            os.close(end)
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                assert os.readlink(f"/proc/{pid}/ns/net") != network, pid
+            except OSError:
+                pass
+        assert world.run("--allow-host", "good.test", "--", *GET).returncode == 0
+
+
+def test_a_server_has_another_proxy_when_one_dies(place):
+    (place.ws / "holds.py").write_text(HOLDS)
+    with World(place) as world:
+        serving, url = server(world, place)
+        run = ["--connect", url, "run", "--allow-host", "good.test", "--"]
+        process = place.start(*run, PYTHON, "holds.py")
+        assert process.stdout.readline() == b"there\n"
+        proxy, = [pid for pid, name in children(serving.pid).items() if name == "cordon-proxy"]
+        os.kill(proxy, signal.SIGKILL)
+        ran = place.cordon(*run, *GET)  # while the other one is still there
+        assert ran.returncode == 0, ran
+        out, err = process.communicate(b"x", timeout=WAIT)
+        assert out == b"b''\n" * 5 and b"has died" in err, (out, err)
+
+
+def test_what_names_can_tell_is_bounded(place):
+    """All below a name is allowed, and its owner sees what is asked: some of it, and the user is told."""
+    (place.ws / "spills.py").write_text(SPILLS)
+    with World(place) as world:
+        ran = world.run("--json", "--allow-host", "**.spill.test", "--", PYTHON, "spills.py")
+        told = json.dumps(json.loads(ran.stdout)["denials"])
+        assert "more than 32 different names a second, which is the limit" in told, told
+        seen = {event["name"] for event in world.arrived("dns")}
+        assert 512 <= len(seen) < 800, len(seen)
