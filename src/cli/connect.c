@@ -185,6 +185,18 @@ static const struct command connect_kill = {
     .groups = kill_groups,
 };
 
+static const struct command connect_publish = {
+    .name = "connect publish",
+    .usage = "ID [ADDR:]HOSTPORT:PORT",
+    .about = "Opens a port of a process to the server's machine while it runs, as run --publish "
+             "does from "
+             "its start. Says where it is. Also written cordon publish.\n",
+    .examples = "  cordon connect publish 42 8080:3000\n"
+                "  cordon publish 3f1c9a60/42 0:3000\n",
+    .page = "cordon-connect",
+    .groups = cp_groups,
+};
+
 static const struct command connect_cp = {
     .name = "connect cp",
     .usage = "FILE remote:FILE | remote:FILE FILE",
@@ -201,7 +213,8 @@ static const struct command connect_cp = {
 const struct command *connect_find_command(const char *word)
 {
     static const struct command *const connect_commands[] = {
-        &connect_run, &connect_ps, &connect_attach, &connect_logs, &connect_kill, &connect_cp,
+        &connect_run,  &connect_ps,      &connect_attach, &connect_logs,
+        &connect_kill, &connect_publish, &connect_cp,
     };
 
     for (size_t i = 0; i < sizeof connect_commands / sizeof *connect_commands; i++)
@@ -229,7 +242,7 @@ bool connect_parse(char **argv, struct connect_options *options, char ***ret_res
         return false;
     }
     if (!*rest.argv || !connect_find_command(*rest.argv)) {
-        console_say("a server has the commands run, ps, attach, logs, kill and cp%s%s%s "
+        console_say("a server has the commands run, ps, attach, logs, kill, publish and cp%s%s%s "
                     "(\"cordon help connect\" explains them)",
                     *rest.argv ? ", but no \"" : "", *rest.argv ? *rest.argv : "",
                     *rest.argv ? "\"" : "");
@@ -270,6 +283,7 @@ const struct command command_connect = {
              "  attach [OPTION]... ID             your terminal, on a process there\n"
              "  logs [-f] [--from OFFSET] ID      what a process there wrote\n"
              "  kill [-s SIGNAL] ID               ends one\n"
+             "  publish ID HOSTPORT:PORT          opens a port of one there\n"
              "  cp FILE remote:FILE               copies a file or directory there, or from "
              "there\n"
              "\n"

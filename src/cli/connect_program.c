@@ -207,6 +207,12 @@ static int do_kill(const struct client *client, const struct connect_options *op
     return client_kill(client, &kill, ret_status, err);
 }
 
+static int do_publish(const struct client *client, const struct connect_options *options,
+                      char **arguments, int *ret_status, struct err *err)
+{
+    return client_publish(client, arguments[0], arguments[1], ret_status, err);
+}
+
 static int do_cp(const struct client *client, const struct connect_options *options,
                  char **arguments, int *ret_status, struct err *err)
 {
@@ -220,7 +226,8 @@ static const struct handler {
     handler_fn *run;
 } handlers[] = {
     {"run", 1, true, do_run},    {"ps", 0, false, do_ps},     {"attach", 1, false, do_attach},
-    {"logs", 1, false, do_logs}, {"kill", 1, false, do_kill}, {"cp", 2, false, do_cp},
+    {"logs", 1, false, do_logs}, {"kill", 1, false, do_kill}, {"publish", 2, false, do_publish},
+    {"cp", 2, false, do_cp},
 };
 
 /* --- the server --- */

@@ -14,7 +14,8 @@
  *     "mode": "sandboxed" | "bare",
  *     "limits": {"pids": {"value": 4096, "default": true}, ...},     cpu-time in ns
  *     "network": {"access": "restricted" | "proxied" | "enabled" | "host", "decided_by": "...",
- *                 "policy": null},                   of a proxied one: network_policy_to_json()
+ *                 "policy": null,                    of a proxied one: network_policy_to_json()
+ *                 "publish": ["127.0.0.1:8080:3000"]},
  *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec", "git": "read" | "commit",
  *     "protect": ["git", "agents", "editors"],
  *     "tmp": {"whose": "private" | "host" | "none", "path": FOLDER or null, "why": ...},   of private ones
@@ -326,22 +327,24 @@ static json_t *explain_to_json(const struct explanation *explanation)
     const struct workspace *workspace = settings->workspace;
     const struct sandbox *sandbox = explanation->sandbox;
     const struct access_map *map = explanation_access(explanation);
-    json_t *json = json_pack(
-        "{s:{s:o, s:o, s:o, s:o}, s:o, s:s, s:{s:s, s:o, s:o}, s:o, s:o, s:b, s:o, s:o, s:b, s:o}",
-        "profile", "name", json_lossy(workspace->profile_name), "from",
-        json_lossy(workspace->profile_from), "extends", json_lossy(workspace->profile.extends),
-        "definition", profile_to_json(&workspace->profile), "config",
-        json_lossy(settings->file.path), "mode",
-        workspace->mode == SANDBOX_DISABLED ? "bare" : "sandboxed", "network", "access",
-        network_access_name(map->network), "decided_by", json_lossy(workspace->network_from),
-        "policy",
-        map->network == NETWORK_PROXIED ? network_policy_to_json(&map->network_policy)
-                                        : json_null(),
-        "folder", json_lossy(workspace->dir), "workspace_roots",
-        json_lossy_list(strv_view(&workspace->roots)), "restricted", map->restricted, "entries",
-        entries_json(map), "layers", layers_json(sandbox), "degraded",
-        sandbox && sandbox_is_degraded(sandbox), "refusal",
-        sandbox ? json_null() : json_lossy(explanation->refusal.msg));
+    json_t *json =
+        json_pack("{s:{s:o, s:o, s:o, s:o}, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:o, s:o, s:b, s:o, "
+                  "s:o, s:b, s:o}",
+                  "profile", "name", json_lossy(workspace->profile_name), "from",
+                  json_lossy(workspace->profile_from), "extends",
+                  json_lossy(workspace->profile.extends), "definition",
+                  profile_to_json(&workspace->profile), "config", json_lossy(settings->file.path),
+                  "mode", workspace->mode == SANDBOX_DISABLED ? "bare" : "sandboxed", "network",
+                  "access", network_access_name(map->network), "decided_by",
+                  json_lossy(workspace->network_from), "policy",
+                  map->network == NETWORK_PROXIED ? network_policy_to_json(&map->network_policy)
+                                                  : json_null(),
+                  "publish", publications_to_json(&map->network_policy.publications), "folder",
+                  json_lossy(workspace->dir), "workspace_roots",
+                  json_lossy_list(strv_view(&workspace->roots)), "restricted", map->restricted,
+                  "entries", entries_json(map), "layers", layers_json(sandbox), "degraded",
+                  sandbox && sandbox_is_degraded(sandbox), "refusal",
+                  sandbox ? json_null() : json_lossy(explanation->refusal.msg));
 
     json_object_set_new(json, "protect", protect_to_json(&workspace->protect));
     json_object_set_new(

@@ -126,6 +126,11 @@ void explain_network_print(const struct workspace *workspace, struct buf *text)
         if (policy->allow_local_binding)
             console_line(text, "         addresses may be local ones, too");
     }
+    for (size_t i = 0; i < policy->publications.len; i++) {
+        AUTO_FREE char *publication = publication_format(&policy->publications.items[i]);
+
+        console_line(text, "%-7s  %s", i ? "" : "publish", publication);
+    }
     for (size_t i = 0; !network_is_hosts(map->network) && i < sockets->len; i++)
         console_line(text, "%-7s  %s", i ? "" : "sockets", sockets->items[i].path);
 }

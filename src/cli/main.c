@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     if (str_eq(*argv, "--version") || str_eq(*argv, "-V"))
         return command_version.run(as_version);
     /* the program's name is where the command's would be */
-    if (str_eq(*argv, "--connect") || str_starts(*argv, "--connect="))
+    if (str_eq(*argv, "--connect") || str_starts(*argv, "--connect=") || str_eq(*argv, "publish"))
         return command_connect.run(argv - 1);
     if (**argv == '-') {
         console_say("options come behind a command: cordon COMMAND %s (\"cordon help\" lists the "

@@ -207,6 +207,26 @@ static void run_flow_done(struct run_flow *flow)
 
 /* --- attempts --- */
 
+/* Those of which only now it is known where they are. */
+static void tell_ports(const struct run_flow *flow)
+{
+    const struct publications *wanted =
+        &flow->settings.workspace->profile.network_policy.publications;
+    const struct job *job = flow->execution ? execution_job(flow->execution) : NULL;
+    const struct publications *got = job ? job_publications(job) : NULL;
+
+    for (size_t i = 0; got && i < got->len && !(flow->options.flags & RUN_QUIET); i++) {
+        struct net_host host;
+        AUTO_FREE char *name = NULL;
+
+        if (wanted->items[i].host_port)
+            continue;
+        net_host_from_address(&got->items[i].address, &host);
+        name = net_host_format(host.text, got->items[i].host_port);
+        console_say("%s leads to port %u of the command", name, got->items[i].port);
+    }
+}
+
 /* Says, once each, what there is to warn of: before any output of the command, once the sandbox
  * stands, since which layers this host has is only known then. */
 static void on_started(void *data)
@@ -219,6 +239,8 @@ static void on_started(void *data)
         execution_warn_of_layers(workspace->sandbox, warnings);
     if (workspace != flow->told && flow->execution && execution_job(flow->execution))
         resource_limits_warn(job_limits(execution_job(flow->execution), NULL), warnings);
+    if (workspace != flow->told)
+        tell_ports(flow);
     flow->told = workspace;
     for (; flow->warned < warnings->len; flow->warned++)
         if (!(flow->options.flags & RUN_QUIET))

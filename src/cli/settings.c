@@ -92,6 +92,18 @@ static int add_host_port(const struct option *option, void *member, const char *
                : 0;
 }
 
+static int add_publication(const struct option *option, void *member, const char *value,
+                           struct err *err)
+{
+    struct policy_options *options = member;
+    struct publication publication;
+
+    return publication_parse(value, &publication, err) ||
+                   publications_add(&options->hosts.publications, &publication, err)
+               ? -1
+               : 0;
+}
+
 static int add_protect(const struct option *option, void *member, const char *value,
                        struct err *err)
 {
@@ -228,6 +240,12 @@ const struct option policy_permission_options[] = {
      .help = "A port of this machine's own localhost that may be reached as one of the command's, "
              "where the "
              "command has no server there itself: a database, say. The network is proxied then."},
+    {.name = "publish",
+     .value = "[ADDR:]HOSTPORT:PORT",
+     .set = add_publication,
+     .help = "Opens the command's PORT to this machine, as its localhost's HOSTPORT (0: any that "
+             "is free, "
+             "which is said), while it runs. ADDR: at another address, 0.0.0.0 for all."},
     {.name = "allow-local-binding",
      INTO_TRUE(struct policy_options, hosts.allow_local_binding),
      .help =
@@ -503,6 +521,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .network = "--network",
         .allow_host = "--allow-host",
         .host_port = "--host-port",
+        .publish = "--publish",
         .socket = "--socket",
         .with = "--with",
         .paths = {"--deny", "--readable", "--writable"},

@@ -157,6 +157,10 @@ struct client_kill {
 int client_kill(const struct client *client, const struct client_kill *options, int *ret_status,
                 struct err *err);
 
+/* Opens a port of it at the server: [ADDR:]HOSTPORT:PORT. */
+int client_publish(const struct client *client, const char *id, const char *publication,
+                   int *ret_status, struct err *err);
+
 /* One of the two is "remote:PATH"; the other may be "-". */
 int client_cp(const struct client *client, const char *from, const char *to, int *ret_status,
               struct err *err);

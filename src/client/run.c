@@ -137,6 +137,9 @@ static int named_to_json(const struct client_run *options, const char *cwd, json
         add_hosts(named, "allowHosts", options->hosts, NETWORK_ALLOW);
         add_hosts(named, "denyHosts", options->hosts, NETWORK_DENY);
         add_host_ports(named, options->hosts);
+        if (options->hosts->publications.len)
+            json_object_set_new(named, "publish",
+                                publications_to_json(&options->hosts->publications));
         if (options->hosts->allow_local_binding)
             json_object_set_new(named, "allowLocalBinding", json_true());
     }

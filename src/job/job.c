@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "job/publish.h"
 #include "output/model_cursor.h"
 #include "timeline/timeline.h"
 
@@ -110,7 +111,8 @@ struct job {
     struct write_ids writes;
     enum job_input input;
     bool has_refused;
-    bool is_terminated; /* its end was asked for */
+    bool is_terminated;               /* its end was asked for */
+    struct publications publications; /* with the ports that they have got */
     struct list watches;
 };
 
@@ -339,7 +341,7 @@ struct job *job_start(const struct job_options *options, struct err *err)
         process.drain.quiet_ns = JOB_DRAIN_QUIET_NS;
     process.limiter = resource_limits_apply;
     process.limiter_data = &job->limits;
-    job->process = process_start(&process, err);
+    job->process = publish_start(&process, &job->publications, err);
     if (!job->process)
         return NULL;
     job->has_facts = process_has_facts(job->process);
@@ -373,6 +375,23 @@ void job_free(struct job *job)
     free((char *)job->info.command);
     free((char *)job->info.cwd);
     free(job);
+}
+
+/* --- its ports --- */
+
+int job_publish(struct job *job, const struct publication *publication, struct publication *ret,
+                struct err *err)
+{
+    if (!job->process)
+        return err_set(err, ERR_NOT_FOUND, "the command has ended");
+    return publish_port(job->process, publication, &job->publications, ret, err);
+}
+
+const struct publications *job_publications(const struct job *job)
+{
+    static const struct publications none;
+
+    return job->process ? &job->publications : &none;
 }
 
 /* --- input --- */

@@ -14,6 +14,7 @@
 #include "denial/denial.h"
 #include "job/job_table.h"
 #include "output/output.h"
+#include "policy/publication.h"
 #include "process/process.h"
 #include "process/resource_limits.h"
 #include "screen/screen.h"
@@ -161,6 +162,16 @@ bool job_is_held(const struct job *job);
 
 /* For how long clocks have stood still so far. */
 uint64_t job_held_ns(const struct job *job);
+
+/* --- its ports --- */
+
+/* Opens one to the host's network, beside those that its sandbox's policy says, until it ends. `ret`: with the port that it
+ * has got. */
+int job_publish(struct job *job, const struct publication *publication, struct publication *ret,
+                struct err *err);
+
+/* Those that are open; none once it has ended. */
+const struct publications *job_publications(const struct job *job);
 
 /* --- what is known --- */
 

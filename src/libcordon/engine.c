@@ -286,6 +286,7 @@ static struct workspace *make(struct cordon_engine *engine, const struct cordon_
         .network = "policy.network",
         .allow_host = "policy.allow_hosts",
         .host_port = "policy.host_ports",
+        .publish = "policy.publish",
         .socket = "policy.sockets",
         .with = "policy.with",
         .paths = {"policy.deny", "policy.readable", "policy.writable"},

@@ -110,7 +110,8 @@ bool network_policy_equal(const struct network_policy *a, const struct network_p
     if (a->rules_len != b->rules_len || a->mode != b->mode || a->asks != b->asks ||
         a->allow_local_binding != b->allow_local_binding ||
         a->no_upstream_proxy != b->no_upstream_proxy || a->host_ports_len != b->host_ports_len ||
-        memcmp(a->host_ports, b->host_ports, a->host_ports_len * sizeof *a->host_ports) != 0)
+        memcmp(a->host_ports, b->host_ports, a->host_ports_len * sizeof *a->host_ports) != 0 ||
+        !publications_equal(&a->publications, &b->publications))
         return false;
     for (size_t i = 0; i < a->rules_len; i++)
         if (!is_same(&a->rules[i], &b->rules[i]) || a->rules[i].verdict != b->rules[i].verdict ||
@@ -180,7 +181,15 @@ int network_policy_merge(struct network_policy *policy, const struct network_pol
     for (size_t i = 0; i < from->host_ports_len; i++)
         if (network_policy_add_host_port(policy, from->host_ports[i], err))
             return -1;
-    return 0;
+    return publications_merge(&policy->publications, &from->publications, err);
+}
+
+bool network_policy_takes_port(const struct network_policy *policy, uint16_t port)
+{
+    for (size_t i = 0; i < policy->host_ports_len; i++)
+        if (policy->host_ports[i] == port)
+            return true;
+    return false;
 }
 
 /* --- the decision --- */
@@ -531,13 +540,14 @@ int network_policy_from_json(const json_t *value, const char *origin, struct net
 {
     static const char *const keys[] = {
         "mode",       "domains", "rules", "asks", "allow_local_binding", "allow_upstream_proxy",
-        "host_ports", NULL};
+        "host_ports", "publish", NULL};
     AUTO(network_policy_done) struct network_policy policy = {0};
     struct json_at at = json_at_root(value);
     struct json_at mode = json_at_field(&at, "mode");
     struct json_at domains = json_at_field(&at, "domains");
     struct json_at rules = json_at_field(&at, "rules");
     struct json_at ports = json_at_field(&at, "host_ports");
+    struct json_at publish = json_at_field(&at, "publish");
     bool allow_upstream_proxy = true;
     size_t mode_word = NETWORK_MODE_FULL;
 
@@ -545,6 +555,7 @@ int network_policy_from_json(const json_t *value, const char *origin, struct net
         (json_at_is_given(&mode) && json_at_word(&mode, network_mode_words, &mode_word, err)) ||
         read_domains(&domains, origin, &policy, err) || read_rules(&rules, origin, &policy, err) ||
         network_policy_read_host_ports(&ports, &policy, err) ||
+        publications_read(&publish, &policy.publications, err) ||
         read_flag(&at, "asks", &policy.asks, err) ||
         read_flag(&at, "allow_local_binding", &policy.allow_local_binding, err) ||
         read_flag(&at, "allow_upstream_proxy", &allow_upstream_proxy, err))
@@ -604,5 +615,7 @@ json_t *network_policy_to_json(const struct network_policy *policy)
             json_array_append_new(ports, json_integer(policy->host_ports[i]));
         json_object_set_new(value, "host_ports", ports);
     }
+    if (policy->publications.len)
+        json_object_set_new(value, "publish", publications_to_json(&policy->publications));
     return value;
 }

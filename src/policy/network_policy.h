@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include "policy/host.h"
+#include "policy/publication.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -71,6 +72,7 @@ struct network_policy {
     uint16_t host_ports
         [NETWORK_HOST_PORTS_MAX]; /* of the host's loopback, which the command may reach */
     size_t host_ports_len;
+    struct publications publications; /* ports of the command; of every network of its own */
 };
 
 void network_policy_done(struct network_policy *policy);
@@ -79,7 +81,7 @@ void network_policy_copy(const struct network_policy *policy, struct network_pol
 /* Origins count, too. */
 bool network_policy_equal(const struct network_policy *a, const struct network_policy *b);
 
-/* Has rules, or anything else that needs the proxy. */
+/* Has rules, or anything else that needs the proxy, as publications do not. */
 bool network_policy_is_given(const struct network_policy *policy);
 
 /* Somebody has to be asked about some hosts. */
@@ -94,11 +96,14 @@ int network_policy_add(struct network_policy *policy, const struct network_rule 
 int network_policy_add_text(struct network_policy *policy, const char *text,
                             enum network_verdict verdict, const char *origin, struct err *err);
 
-/* Adds those of `from`, and its host ports. */
+/* Adds those of `from`, its host ports and publications. */
 int network_policy_merge(struct network_policy *policy, const struct network_policy *from,
                          struct err *err);
 
 int network_policy_add_host_port(struct network_policy *policy, uint16_t port, struct err *err);
+
+/* What connects to this port of the command's localhost is not led there, but to the host. */
+bool network_policy_takes_port(const struct network_policy *policy, uint16_t port);
 
 /* --- the decision --- */
 
@@ -161,7 +166,8 @@ char *network_policy_remedy(const struct network_request *request,
 
 /* {"mode": "full", "domains": {"*.example.com:443": "allow"},
  *  "rules": [{"pattern": "example.com", "port": 443, "protocols": ["https"], "decision": "allow", "origin": "..."}],
- *  "asks": true, "allow_local_binding": true, "allow_upstream_proxy": false, "host_ports": [5432]}
+ *  "asks": true, "allow_local_binding": true, "allow_upstream_proxy": false, "host_ports": [5432],
+ *  "publish": ["127.0.0.1:8080:3000"]}
  * All of it may be missing. `domains` is what people write; it comes out as `rules`. Errors start with the JSON path. */
 int network_policy_from_json(const json_t *value, const char *origin, struct network_policy *ret,
                              struct err *err);

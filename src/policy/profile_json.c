@@ -392,10 +392,11 @@ static int read_network_policy(const struct json_at *at, struct profile *ret, st
 
     if (!json_at_is_given(at))
         return 0;
-    if (ret->network != NETWORK_PROXIED)
-        return json_at_fail(at, err, "is about a network that is \"proxied\", and this one is not");
     if (network_policy_from_json(at->value, "permission profile", &ret->network_policy, &why))
         return json_at_fail(at, err, "%s", why.msg);
+    if (ret->network != NETWORK_PROXIED &&
+        (!ret->network_policy.publications.len || network_policy_is_given(&ret->network_policy)))
+        return json_at_fail(at, err, "is about a network that is \"proxied\", and this one is not");
     return 0;
 }
 
@@ -627,9 +628,11 @@ int profile_overlay_from_json(const json_t *value, struct profile_overlay *ret, 
 
 static void add_network_policy(const struct profile *profile, json_t *value)
 {
-    if (profile->network == NETWORK_PROXIED && network_policy_is_given(&profile->network_policy))
-        json_object_set_new(value, "network_policy",
-                            network_policy_to_json(&profile->network_policy));
+    const struct network_policy *policy = &profile->network_policy;
+
+    if ((profile->network == NETWORK_PROXIED && network_policy_is_given(policy)) ||
+        policy->publications.len)
+        json_object_set_new(value, "network_policy", network_policy_to_json(policy));
 }
 
 json_t *profile_to_json(const struct profile *profile)

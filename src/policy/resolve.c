@@ -614,8 +614,10 @@ static char *find_home(const struct resolve_context *context)
 /* Who is asked about files is asked about hosts, too. */
 static void copy_network_policy(const struct profile *profile, struct access_map *map)
 {
-    if (map->network != NETWORK_PROXIED)
+    if (map->network != NETWORK_PROXIED) {
+        map->network_policy.publications = profile->network_policy.publications;
         return;
+    }
     network_policy_copy(&profile->network_policy, &map->network_policy);
     map->network_policy.asks |= profile->watch == PROFILE_WATCH_ASK;
 }

@@ -493,6 +493,13 @@ bool process_is_running(const struct process *process)
     return !process->has_report;
 }
 
+int process_publish(struct process *process, uint16_t port, int listener, struct err *err)
+{
+    if (!process->is_launched || process->has_report)
+        return err_set(err, ERR_NOT_FOUND, "the command has ended");
+    return launch_publish(&process->launch, port, listener, err);
+}
+
 bool process_has_facts(const struct process *process)
 {
     return process->is_launched && process->launch.has_facts;

@@ -143,6 +143,9 @@ void process_answer_exit(const struct process *process, uint64_t id, int wait_st
 /* Answers FACT_ASKED; of a question that nobody waits for any more it changes nothing. */
 void process_answer(const struct process *process, uint64_t id, enum launch_verdict verdict);
 
+/* As launch_publish(). */
+int process_publish(struct process *process, uint16_t port, int listener, struct err *err);
+
 /* The command has not ended yet, as far as its init has told. */
 bool process_is_running(const struct process *process);
 

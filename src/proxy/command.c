@@ -117,6 +117,11 @@ static void on_channel(void *data, int fd, unsigned ready)
         take_listeners(command, fds, count);
         return;
     }
+    if (len == (ssize_t)sizeof order && order.magic == PROXY_MAGIC &&
+        order.kind == PROXY_ORDER_PUBLISH && count == PROXY_WAYS_IN && order.number <= UINT16_MAX) {
+        published_add(command, (uint16_t)order.number, fds);
+        return;
+    }
     pass_close(fds, count);
     if (len == (ssize_t)sizeof order && order.magic == PROXY_MAGIC &&
         order.kind == PROXY_ORDER_ANSWER)
@@ -144,6 +149,7 @@ struct command *command_new(struct proxy *proxy, int channel, int policy, unsign
     command->proxy = proxy;
     command->channel = channel;
     command->listener = -1;
+    way_in_init(&command->way_in);
     command->asks = flags & PROXY_HELLO_ASKS;
     command->traces = flags & PROXY_HELLO_TRACES;
     dns_server_init(&command->dns);
@@ -168,6 +174,7 @@ void command_free(struct command *command)
 
     list_for_each_safe(connection, following, &command->connections, in_connections)
         connection_free(connection);
+    way_in_done(&command->way_in);
     dns_server_done(command);
     names_done(&command->names);
     questions_done(&command->questions);

@@ -6,6 +6,7 @@
 #include "proxy/dns_server.h"
 #include "proxy/facts.h"
 #include "proxy/names.h"
+#include "proxy/published.h"
 #include "proxy/question.h"
 
 #include <stdbool.h>
@@ -25,6 +26,7 @@ struct command {
     struct questions questions;
     struct names names;
     struct dns_server dns;
+    struct way_in way_in;
     int listener; /* -1: not there yet */
     struct loop_watch *listener_watch;
     struct loop_timer *accept_again; /* runs while there are no descriptors */

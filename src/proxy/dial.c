@@ -305,10 +305,22 @@ static void begin_upstream(struct dial *dial)
     dial->look_up = loop_look_up_start(proxy->resolver, host->text, on_upstream_found, dial);
 }
 
+/* A port of the host's localhost may have a server at one of its two addresses alone, and a program asks for either. */
+static bool is_own_localhost(const struct dial *dial)
+{
+    static const struct net_address ip6 = {.bytes = {[15] = 1}};
+    const struct net_address ip4 = net_address_v4(loopback);
+    const struct net_host *host = &dial->target.host;
+
+    return network_policy_takes_port(&dial->command->policy, dial->target.port) &&
+           (net_address_equal(&host->address, &ip4) || net_address_equal(&host->address, &ip6));
+}
+
 struct dial *dial_start(struct command *command, const struct target *target, struct name *name,
                         dial_fn *on_end, void *data)
 {
     struct dial *dial = alloc_zero(1, sizeof *dial);
+    struct err ignored;
 
     *dial = (struct dial){.command = command,
                           .target = *target,
@@ -329,7 +341,9 @@ struct dial *dial_start(struct command *command, const struct target *target, st
         name_resolve(name, &dial->waiter);
         return dial;
     }
-    if (target->host.kind == NET_HOST_IS_ADDRESS) {
+    if (target->host.kind == NET_HOST_IS_ADDRESS && is_own_localhost(dial))
+        net_host_parse("localhost", strlen("localhost"), &dial->target.host, &ignored);
+    if (dial->target.host.kind == NET_HOST_IS_ADDRESS) {
         dial->addresses[dial->len++] = target->host.address;
     } else { /* the machine itself, whatever a resolver would say */
         dial->addresses[dial->len++] = net_address_v4(loopback);

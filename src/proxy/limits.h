@@ -7,6 +7,7 @@ enum {
     LIMIT_HEAD = 8 << 10,      /* bytes of an HTTP head */
     LIMIT_HELLO = 16 << 10,    /* bytes of a TLS hello */
     LIMIT_CONNECTIONS = 1024,  /* of a command at a time */
+    LIMIT_VISITORS = 1024,     /* of a published port at a time */
     LIMIT_NAMES = 4096,        /* different ones of a command */
     LIMIT_NAMES_AT_ONCE = 512, /* different ones, before their rate counts */
     LIMIT_NAMES_PER_S = 32,

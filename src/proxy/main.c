@@ -87,6 +87,7 @@ static void proxy_init(struct proxy *proxy)
         {&proxy->closing, LIMIT_CLOSING_NS, connection_on_time},
         {&proxy->idle, LIMIT_IDLE_NS, connection_on_idle},
         {&proxy->dns_streams, LIMIT_DNS_STREAM_NS, dns_server_on_idle},
+        {&proxy->visitors, LIMIT_CONNECT_NS, published_on_time},
     };
 
     for (size_t i = 0; i < sizeof queues / sizeof *queues; i++)

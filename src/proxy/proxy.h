@@ -23,6 +23,7 @@ struct proxy {
     /* of connections (connection.h) */
     struct deadline_queue resolving, connecting, trying, first_bytes, explicit_head, closing, idle;
     struct deadline_queue dns_streams;
+    struct deadline_queue visitors; /* of published ports, until they are connected */
 };
 
 /* Reads resolv.conf again when it has changed. */

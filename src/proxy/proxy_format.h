@@ -60,6 +60,8 @@ enum proxy_order_kind {
     PROXY_ORDER_LISTENERS, /* of the launcher, with enum proxy_listener. Where the host has no IPv6 the last one is
                               missing, and the first one is of IPv4 */
     PROXY_ORDER_ANSWER, /* to the question `id`: `number` is 1 for yes, which lasts as long as the command */
+    PROXY_ORDER_PUBLISH, /* with enum proxy_way_in: who connects there is led to the port `number` of the command's
+                            own localhost. One that knows of the command no more than this has no other order */
 };
 
 enum proxy_listener {
@@ -68,6 +70,9 @@ enum proxy_listener {
     PROXY_LISTENER_DNS6,
     PROXY_LISTENERS
 };
+
+/* SOCKETS: as plan_format.h of the launcher says; that of the first order counts for all. */
+enum proxy_way_in { PROXY_WAY_IN_LISTENER, PROXY_WAY_IN_SOCKETS, PROXY_WAYS_IN };
 
 struct proxy_order {
     uint32_t magic;

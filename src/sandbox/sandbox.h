@@ -219,6 +219,7 @@ struct launch {
     struct sandbox *sandbox;
     struct guard_channel *channel; /* NULL: no guard */
     struct proxied *proxied;       /* NULL: the network does not lead to the proxy */
+    struct way_in *way_in;         /* NULL: no port is published */
     struct launcher *launcher;
 };
 
@@ -326,6 +327,10 @@ pid_t launch_pid(const struct launch *launch);
 /* Sends `signal` to the command (by way of its init, which passes it to the command's process, or
  * with `everything` to every process of the sandbox). A command that has ended is not an error. */
 int launch_signal(struct launch *launch, int signal, bool everything, struct err *err);
+
+/* Leads who connects to `listener`, which listens outside and stays the caller's, to a port of the command's own
+ * localhost, until the command has ended. ERR_UNSUPPORTED when it shares the host's network. */
+int launch_publish(struct launch *launch, uint16_t port, int listener, struct err *err);
 
 /* Kills what still runs. After LAUNCH_EXITED or LAUNCH_FAILED it does not block: what is left of the
  * init is reaped by the next launch or by sandbox_free(); otherwise it waits for the end

@@ -347,8 +347,10 @@ static int read_hosts(const struct json_at *root, struct network_policy *ret, st
 {
     struct json_at binding = json_at_field(root, "allowLocalBinding");
     struct json_at ports = json_at_field(root, "hostPorts");
+    struct json_at publish = json_at_field(root, "publish");
 
     if (network_policy_read_host_ports(&ports, ret, err) ||
+        publications_read(&publish, &ret->publications, err) ||
         read_host_list(root, "allowHosts", NETWORK_ALLOW, ret, err) ||
         read_host_list(root, "denyHosts", NETWORK_DENY, ret, err))
         return -1;
@@ -362,7 +364,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
         "profile",  "cwd",     "network",    "watch",     "deny",      "readable",
         "writable", "sockets", "judge",      "mode",      "protect",   "with",
         "tmp",      "git",     "allowHosts", "denyHosts", "hostPorts", "allowLocalBinding",
-        NULL};
+        "publish",  NULL};
     static const char *const judges[] = {"command", "every-exec", NULL};
     static const char *const gits[] = {"read", "commit", NULL};
     static const char *const modes[] = {"auto", "require", "disabled", "landlock", NULL};
@@ -478,6 +480,7 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
         .network = "sandbox.network",
         .allow_host = "sandbox.allowHosts",
         .host_port = "sandbox.hostPorts",
+        .publish = "sandbox.publish",
         .socket = "sandbox.sockets",
         .with = "sandbox.with",
         .paths = {"sandbox.deny", "sandbox.readable", "sandbox.writable"},

@@ -133,6 +133,27 @@ static void set_network(struct workspace *workspace, enum network_access network
     workspace->network_from = from;
 }
 
+/* What cannot be published: where the command has no network of its own, and ports that lead to the host. */
+static int check_publications(const struct workspace *workspace, const char *word, struct err *err)
+{
+    const struct network_policy *policy = &workspace->profile.network_policy;
+
+    if (!policy->publications.len)
+        return 0;
+    if (workspace->mode == SANDBOX_DISABLED || network_is_hosts(workspace->profile.network))
+        return err_set(
+            err, ERR_INVALID,
+            "%s: the command shares this machine's network (%s), so that its ports are "
+            "there already",
+            word, workspace->mode == SANDBOX_DISABLED ? "no sandbox" : workspace->network_from);
+    for (size_t i = 0; i < policy->publications.len; i++)
+        if (network_policy_takes_port(policy, policy->publications.items[i].port))
+            return err_set(err, ERR_INVALID,
+                           "%s: port %u inside leads out here already, and cannot be published",
+                           word, policy->publications.items[i].port);
+    return 0;
+}
+
 /* A rule that opens something says that there is a network, so that nobody has to say it twice. What is
  * asked to be held is refused where nothing holds it. */
 static int choose_hosts(struct workspace *workspace, const struct workspace_request *request,
@@ -184,7 +205,8 @@ static int choose_overrides(struct workspace *workspace, const struct workspace_
         set_network(workspace, network,
                     alloc_strf("%s %s", words->network, network_access_name(network)));
     }
-    if (choose_hosts(workspace, request, err))
+    if (choose_hosts(workspace, request, err) ||
+        check_publications(workspace, words && words->publish ? words->publish : "publish", err))
         return -1;
     if (request->watch != WORKSPACE_WATCH_OF_PROFILE)
         profile->watch = (enum profile_watch)(request->watch - WORKSPACE_WATCH_FACTS);

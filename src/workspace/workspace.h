@@ -149,6 +149,7 @@ struct workspace_words {
     const char *network;
     const char *allow_host;
     const char *host_port;
+    const char *publish;
     const char *socket;
     const char *with;
     const char *paths[ACCESS_WRITE + 1]; /* by their access */

@@ -26,7 +26,7 @@ def test_everything_for_the_default_profile(place):
     assert explained["profile"]["definition"]["type"] == "managed"
     assert explained["config"] is None and explained["mode"] == "sandboxed"
     assert explained["network"] == {"access": "restricted",
-                                    "decided_by": "profile workspace-write", "policy": None}
+                                    "decided_by": "profile workspace-write", "policy": None, "publish": []}
     assert explained["folder"] == str(place.ws)
     assert explained["workspace_roots"] == [str(place.ws)]
     assert explained["restricted"] is True and explained["refusal"] is None

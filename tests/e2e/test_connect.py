@@ -530,7 +530,7 @@ def test_plain_cp(place, plain):
 # --- the command line
 
 @pytest.mark.parametrize("words, text", [
-    ([], "a server has the commands run, ps, attach, logs, kill and cp ("),
+    ([], "a server has the commands run, ps, attach, logs, kill, publish and cp ("),
     (["pss"], 'but no "pss"'),
     (["run"], "it lacks an argument"),
     (["cp", "a"], "it lacks an argument"),

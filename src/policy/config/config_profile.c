@@ -440,6 +440,26 @@ static int read_host_ports(const struct chain *chain, struct network_policy *ret
     return 0;
 }
 
+static int read_publications(const struct chain *chain, struct network_policy *ret, struct err *err)
+{
+    const struct toml_node *list;
+
+    if (chain_find(chain, "network", "publish", TOML_ARRAY, &list, err))
+        return -1;
+    for (size_t i = 0; list && i < list->len; i++) {
+        const struct toml_node *item = &list->items[i];
+        struct publication publication;
+        struct err why;
+
+        if (config_want(chain->config, item, TOML_STRING, err))
+            return -1;
+        if (publication_parse(item->string, &publication, &why) ||
+            publications_add(&ret->publications, &publication, &why))
+            return config_fail(chain->config, item, err, "publish: %s", why.msg);
+    }
+    return 0;
+}
+
 /* `*ret_last` is one that is given; NULL: none is. */
 static int read_settings(const struct chain *chain, struct network_policy *ret,
                          const struct toml_node **ret_last, struct err *err)
@@ -478,7 +498,8 @@ static int read_network(const struct chain *chain, const char *home, struct prof
 
     if (chain_find(chain, "network", "enabled", TOML_BOOLEAN, &enabled, err) ||
         read_settings(chain, policy, &setting, err) || read_domains(chain, policy, err) ||
-        read_host_ports(chain, policy, err) || read_sockets(chain, home, ret, &sockets, err))
+        read_host_ports(chain, policy, err) || read_publications(chain, policy, err) ||
+        read_sockets(chain, home, ret, &sockets, err))
         return -1;
     has_rules = policy->rules_len || policy->host_ports_len || policy->mode != NETWORK_MODE_FULL;
     for (size_t i = 0; i < chain->len; i++) {

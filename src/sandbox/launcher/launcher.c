@@ -62,6 +62,7 @@ struct command_failure {
 enum { CHANNEL_FD = PLAN_STATUS_FD + 1, FIRST_SPARE_FD = 16 };
 
 static int channel = -1; /* to the guard, CHANNEL_FD; -1 without */
+static int way_in = -1;  /* who asks for sockets of this network; -1: nobody */
 
 enum { INBOX_NEEDS = (1 << PLAN_FD_CHANNEL) - 1 };
 
@@ -373,13 +374,55 @@ static void pass_signal(pid_t command, int signal, bool everything, bool has_nam
 static bool pid1_read_status(pid_t command, bool has_namespace)
 {
     struct plan_signal request;
-    ssize_t len = recv(PLAN_STATUS_FD, &request, sizeof request, MSG_DONTWAIT);
+    int fds[PASS_MAX];
+    size_t count;
+    ssize_t len = pass_receive(PLAN_STATUS_FD, &request, sizeof request, MSG_DONTWAIT, fds, &count);
 
+    if (count == 1 && way_in < 0)
+        way_in = fds[0];
+    else
+        pass_close(fds, count);
     if (len == (ssize_t)sizeof request) {
-        pass_signal(command, request.signal, request.everything, has_namespace);
+        if (request.signal)
+            pass_signal(command, request.signal, request.everything, has_namespace);
         return true;
     }
     return len < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* A socket belongs to the network that it was made in, whoever connects it later: so nobody has to come in here. It
+ * needs no capability. Whoever asks never makes us wait: the other end is one that does not block. */
+static void way_in_serve(void)
+{
+    uint8_t family = 0;
+    ssize_t len = recv(way_in, &family, sizeof family, MSG_DONTWAIT);
+    int fd;
+
+    if (len < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (len != (ssize_t)sizeof family || (family != AF_INET && family != AF_INET6)) {
+        close(way_in);
+        way_in = -1;
+        return;
+    }
+    fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || pass_send(way_in, &family, sizeof family, &fd, 1))
+        send(way_in, &family, sizeof family, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Waits for something to do; false when that cannot be waited for. */
+static bool pid1_poll(struct pollfd fds[3])
+{
+    fds[0] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = PLAN_STATUS_FD, .events = POLLIN};
+    fds[2] = (struct pollfd){.fd = way_in, .events = POLLIN};
+    if (poll(fds, 3, -1) < 0)
+        return errno == EINTR;
+    if (fds[2].revents)
+        way_in_serve();
+    return true;
 }
 
 /* Takes every signal that waits; true when a child ended. */
@@ -450,13 +493,10 @@ static void pid1_usage(struct plan_usage *ret)
 static bool pid1_wait(pid_t command, uint32_t flags, int *ret_status)
 {
     const bool has_namespace = flags & PLAN_COMMAND_PID_NAMESPACE;
-    struct pollfd fds[] = {
-        {.fd = signal_fd, .events = POLLIN},
-        {.fd = PLAN_STATUS_FD, .events = POLLIN},
-    };
+    struct pollfd fds[3];
 
     for (;;) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        if (!pid1_poll(fds))
             return false;
         if (pid1_read_signals(command) && pid1_reap(command, flags, ret_status))
             return true;
@@ -468,13 +508,10 @@ static bool pid1_wait(pid_t command, uint32_t flags, int *ret_status)
 /* Until what the command left behind has ended, or the other end is gone. */
 static void pid1_linger(bool has_namespace)
 {
-    struct pollfd fds[] = {
-        {.fd = signal_fd, .events = POLLIN},
-        {.fd = PLAN_STATUS_FD, .events = POLLIN},
-    };
+    struct pollfd fds[3];
 
     while (!is_to_clear && pid1_reap_rest()) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        if (!pid1_poll(fds))
             return;
         pid1_read_signals(0);
         if (fds[1].revents && !pid1_read_status(0, has_namespace))

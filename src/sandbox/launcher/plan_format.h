@@ -190,7 +190,9 @@ struct plan_message {
 
 _Static_assert(sizeof(struct plan_message) == 312, "both programs have to agree");
 
-/* The other way: a signal for the command (or for all). */
+/* The other way: a signal for the command (or for all). With a descriptor (SCM_RIGHTS) and no signal, a way in: a
+ * socket (SOCK_SEQPACKET) over which the launcher, as long as it lives, answers each packet of one byte, AF_INET or
+ * AF_INET6, with one of the same byte and a new TCP socket of the command's network, or without one when it got none. */
 struct plan_signal {
     int32_t signal;
     uint32_t everything;

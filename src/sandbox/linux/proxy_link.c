@@ -60,6 +60,30 @@ char *proxy_link_ports(const struct network_policy *policy)
     return alloc_strn(ports.len ? ports.data : "", ports.len);
 }
 
+static int hand_over(const struct proxy_start *start, int channel, struct err *err)
+{
+    const int fds[PROXY_FDS] = {[PROXY_FD_CHANNEL] = channel, [PROXY_FD_POLICY] = start->policy};
+    const struct proxy_hello hello = {
+        .magic = PROXY_MAGIC, .version = PROXY_VERSION, .flags = start->flags};
+    const struct companion_packet packet = {&hello, sizeof hello, fds, PROXY_FDS};
+
+    return companion_hand(&the_proxy, &start->start, &packet, err);
+}
+
+int proxy_link_open(const struct proxy_start *start, struct err *err)
+{
+    int pair[2];
+    int status;
+
+    if (sys_fault() || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return err_sys(err, "making the proxy's channel");
+    status = hand_over(start, pair[1], err);
+    close(pair[1]);
+    if (status)
+        close(pair[0]);
+    return status ? -1 : pair[0];
+}
+
 void proxy_link_join(void)
 {
     companion_join(&the_proxy);
@@ -202,14 +226,9 @@ static void take_listeners(struct proxy_channel *channel)
 
 static int attach(struct proxy_channel *channel, struct err *err)
 {
-    const int fds[PROXY_FDS] = {
-        [PROXY_FD_CHANNEL] = channel->proxys, [PROXY_FD_POLICY] = channel->start.policy};
-    const struct proxy_hello hello = {
-        .magic = PROXY_MAGIC, .version = PROXY_VERSION, .flags = channel->start.flags};
     const struct proxy_order order = {.magic = PROXY_MAGIC, .kind = PROXY_ORDER_LISTENERS};
-    const struct companion_packet packet = {&hello, sizeof hello, fds, PROXY_FDS};
 
-    if (companion_hand(&the_proxy, &channel->start.start, &packet, err))
+    if (hand_over(&channel->start, channel->proxys, err))
         return -1;
     if (pass_send(channel->fd, &order, sizeof order, channel->listeners, channel->listeners_len))
         return err_sys(err, "handing the command's network to the proxy");

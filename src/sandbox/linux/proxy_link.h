@@ -35,6 +35,9 @@ struct proxy_start {
     uint32_t flags;               /* enum proxy_hello_flag */
 };
 
+/* A channel for what has no listeners inside: hands it over at once, and returns the host's end. -1 on failure. */
+int proxy_link_open(const struct proxy_start *start, struct err *err);
+
 struct proxy_channel;
 
 /* What is in `start` is borrowed for as long as the channel. NULL on failure. */

@@ -20,6 +20,7 @@
 #include "sandbox/linux/host.h"
 #include "sandbox/linux/launch_fact.h"
 #include "sandbox/linux/launch_limits.h"
+#include "sandbox/linux/launch_publish.h"
 #include "sandbox/linux/launch_report.h"
 #include "sandbox/linux/launcher_pool.h"
 #include "sandbox/linux/own_paths.h"
@@ -43,11 +44,12 @@ struct sandbox {
     struct plan *plan;
     struct layer_report layers[LAYER_COUNT];
     char *launcher;
-    char *guard;   /* program of the guard; NULL: there is none */
-    int guard_map; /* what the guard is told of the sandbox; -1 when it is not asked */
-    char *proxy;   /* program of the proxy; NULL: the network does not lead to it */
-    int policy;    /* what the proxy is told; -1 */
-    char *ports;   /* of the host's loopback that the network lets in */
+    char *guard;    /* program of the guard; NULL: there is none */
+    int guard_map;  /* what the guard is told of the sandbox; -1 when it is not asked */
+    char *proxy;    /* program of the proxy; NULL: the network does not lead to it */
+    int policy;     /* what the proxy is told; -1 */
+    char *ports;    /* of the host's loopback that the network lets in */
+    bool publishes; /* a command of it has published a port, though the network leads nowhere */
     struct launcher_pool launchers;
     struct strv env;   /* of presets, for every command */
     unsigned launches; /* that are open */
@@ -229,11 +231,11 @@ void sandbox_free(struct sandbox *sandbox)
     if (!sandbox)
         return;
     guard_link_leave();
-    if (sandbox->ports)
+    if (sandbox->ports || sandbox->publishes)
         proxy_link_leave();
     launcher_pool_done(&sandbox->launchers);
     guard_link_reap();
-    if (sandbox->ports)
+    if (sandbox->ports || sandbox->publishes)
         proxy_link_reap();
     auto_close(&sandbox->guard_map);
     auto_close(&sandbox->policy);
@@ -627,10 +629,26 @@ void launch_done(struct launch *launch)
     else if (launch->launcher)
         launcher_kill(&sandbox->launchers, launch->launcher,
                       sandbox->plan->namespaces & CLONE_NEWPID);
+    launch_unpublish(launch);
     launch_facts_close(launch);
     *launch = (struct launch){.status = -1, .pidfd = -1, .facts = -1};
     if (--sandbox->launches == 0 && sandbox->options.on_idle)
         sandbox->options.on_idle(sandbox->options.data, sandbox);
+}
+
+int launch_publish(struct launch *launch, uint16_t port, int listener, struct err *err)
+{
+    struct sandbox *sandbox = launch->sandbox;
+    const struct way_in_start how = {
+        .launcher = sandbox->launcher,
+        .has_network = sandbox->plan->namespaces & CLONE_NEWNET,
+        .dies_with_thread = sandbox->options.dies_with_thread,
+    };
+
+    if (!sandbox->ports && !sandbox->publishes)
+        proxy_link_join();
+    sandbox->publishes = true;
+    return way_in_publish(launch, &how, port, listener, err);
 }
 
 static void probe_limits(void *data, pid_t launcher, enum process_counter counter,

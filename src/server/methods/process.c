@@ -435,6 +435,36 @@ void method_process_resize(struct call *call, const struct process_resize_params
         call_reply(call, json_object());
 }
 
+/* --- process/publish --- */
+
+void method_process_publish(struct call *call, const struct process_publish_params *params)
+{
+    struct exec_run *run = call_run(call, params->process_id);
+    struct rpc_process *process = run ? NULL : call_process(call, params->process_id);
+    struct job *job = run ? exec_run_job(run) : NULL;
+    AUTO_FREE char *published = NULL;
+    struct publication publication;
+    struct err err;
+
+    if (!run && (!process || process_wait_for_start(process, call)))
+        return;
+    if (publication_parse(params->publish, &publication, &err)) {
+        call_fail(call, RPC_INVALID_PARAMS, "$.publish: %s", err.msg);
+        return;
+    }
+    job = run ? job : process->job;
+    if (!job) {
+        call_fail(call, RPC_INVALID_REQUEST, "no command of it runs now");
+        return;
+    }
+    if (job_publish(job, &publication, &publication, &err)) {
+        call_fail(call, RPC_INVALID_REQUEST, "%s", err.msg);
+        return;
+    }
+    published = publication_format(&publication);
+    call_reply(call, json_pack("{s:s}", "published", published));
+}
+
 /* --- process/read and wait --- */
 
 /* UINT64_MAX: without end. */
@@ -572,6 +602,7 @@ static json_t *process_to_json(const struct rpc_process *process)
                         json_integer((json_int_t)output_total(job_output(process->job))));
     json_object_set_new(item, "modelSession",
                         process->number ? json_integer(process->number) : json_null());
+    json_object_set_new(item, "published", publications_to_json(job_publications(process->job)));
     json_object_set_new(item, "observers", json_integer(count_observers(process)));
     json_object_set_new(item, "metadata",
                         process->metadata ? json_incref(process->metadata) : json_null());
