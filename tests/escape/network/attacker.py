@@ -1,5 +1,5 @@
 """What a command tries to reach that it may not: run as a program in the network of a World, bare or inside, it plays every
-attack below, one after the other. Whether one got through is told by the servers outside (test_network.py), by its
+attack below, one after the other. Whether one got through is told by the servers outside (test_network_attacks.py), by its
 token, or by where it came to.
 
 Allowed inside are good.test at the ports 80 and 443, and nothing else. An attack that speaks to the proxy speaks, where
