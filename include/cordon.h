@@ -538,7 +538,9 @@ struct cordon_answer {
     uint64_t bytes;   /* that came since the last answer */
     const char *text; /* for the model */
     size_t text_len;
-    const char *denial; /* with an end: as of cordon_session_denial(); NULL */
+    const char
+        *denial; /* as of cordon_session_denial(); while it runs of what was refused since the
+                           last call; NULL */
     const char *events; /* with an end: as of cordon_result.events; NULL */
 };
 

@@ -199,6 +199,8 @@ static void add_end(json_t *answer, const struct model_call_answer *response)
 {
     const struct process_end *end = response->end;
 
+    if (response->denials->len)
+        json_object_set_new(answer, "denials", denials_to_json(response->denials));
     if (!end) {
         json_object_set_new(answer, "session_id", json_integer(response->session_id));
         return;
@@ -209,8 +211,6 @@ static void add_end(json_t *answer, const struct model_call_answer *response)
     if (end->how == PROCESS_FAILED_TO_START)
         json_object_set_new(answer, "failed", json_lossy(end->failure.msg));
     add_limits(answer, response);
-    if (response->denials->len)
-        json_object_set_new(answer, "denials", denials_to_json(response->denials));
 }
 
 static json_t *response_json(const struct script *script, const struct model_call_answer *response)

@@ -90,6 +90,7 @@ struct job {
     bool has_end;
     bool has_facts; /* what its sandbox refuses is told, in `facts` */
     struct denials facts;
+    size_t told;               /* of them, by job_new_denials() */
     struct timeline *timeline; /* NULL: none */
     struct timeline *audit_timeline;
     struct denials denials; /* as they were when first asked for */
@@ -601,6 +602,17 @@ const struct resource_limits_scope *job_limits(const struct job *job,
 
 /* Bytes that are looked through, or as much as memory holds: a spool may hold much more. */
 #define TEXT_MIN ((uint64_t)1 << 20)
+
+void job_new_denials(struct job *job, struct denials *ret)
+{
+    struct denials untold = {.len = job->facts.len - job->told};
+
+    if (!untold.len)
+        return;
+    untold.items = job->facts.items + job->told;
+    job->told = job->facts.len;
+    denials_push_all(ret, &untold);
+}
 
 /* Looked for only on request: for the words it takes a copy of what is retained, which is not worth
  * making of a command that did its work. */

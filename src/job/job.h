@@ -212,6 +212,10 @@ const struct process_end *job_end(const struct job *job);
 const struct resource_limits_scope *job_limits(const struct job *job,
                                                struct resource_limits_report *ret);
 
+/* The facts of what was refused to it since the last call of this: for who is told while it runs; denials_done() by the
+ * caller. */
+void job_new_denials(struct job *job, struct denials *ret);
+
 /* What was refused to it: facts, where there is a guard to tell them, also of a command that exited
  * with 0; otherwise what its output still shows. Only with a job_end(). Caller frees
  * (denials_done()). */

@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/strv.h"
+#include "denial/denial.h"
 #include "job/result_json.h"
 #include "loop/loop.h"
 #include "output/headtail.h"
@@ -154,6 +155,25 @@ static void call_notes(const struct model_call *call, struct strv *ret)
                        "it writes from now on is not read");
 }
 
+/* A program that was refused a host often says no more than that its network is broken; and it may do so long after the
+ * call that started it. */
+static void host_notes(const struct denials *denials, struct strv *ret)
+{
+    enum { HOSTS_MAX = 4 };
+    int left = HOSTS_MAX;
+
+    for (size_t i = 0; i < denials->len && left; i++) {
+        const struct denial *denial = &denials->items[i];
+        AUTO_FREE char *words = NULL;
+
+        if (!denial->reason || !denial_matters(denial))
+            continue;
+        words = denial_words(denial);
+        strv_pushf(ret, "the sandbox refused %s: %s", words, denial->remedy);
+        left--;
+    }
+}
+
 static void format_text(const struct model_call *call, struct model_call_answer *response,
                         struct buf *out)
 {
@@ -184,7 +204,8 @@ struct ending {
     struct resource_limits limits;
     struct resource_limits_report resource_limits_report;
     struct denials denials;
-    char *events; /* or NULL */
+    struct denials fresh; /* of them, those that no call has told of */
+    char *events;         /* or NULL */
 };
 
 static void call_end(const struct model_call *call, struct ending *ending,
@@ -193,9 +214,11 @@ static void call_end(const struct model_call *call, struct ending *ending,
     struct job *job = call->job;
 
     ending->limits = job_limits(job, &ending->resource_limits_report)->asked;
+    response->reason = call->is_met ? MODEL_CALL_MET : MODEL_CALL_YIELDED;
     response->limits = &ending->limits;
     response->resource_limits_report = &ending->resource_limits_report;
-    response->denials = &ending->denials;
+    job_new_denials(job, &ending->fresh);
+    response->denials = job_end(job) ? &ending->denials : &ending->fresh;
     if (!job_end(job))
         return;
     ending->end = *job_end(job);
@@ -221,28 +244,29 @@ static void call_finish(struct model_call *call)
     struct err ignored; /* without randomness a number is as good */
 
     buf_init(&text, SIZE_MAX / 2);
+    call_end(call, &ending, &response);
     if (call->kind == MODEL_CALL_TERMINATE)
         headtail_init(&output, 0);
     else
         model_cursor_take(job_model_cursor(call->job), &output);
     call_notes(call, &notes);
+    host_notes(&ending.fresh, &notes);
     call->calls->chunks++;
     if (call->calls->options.ids == JOB_TABLE_IDS_IN_ORDER ||
         model_chunk_id_random(response.chunk_id, &ignored))
         model_chunk_id(call->calls->chunks, response.chunk_id);
-    response.reason = call->is_met ? MODEL_CALL_MET : MODEL_CALL_YIELDED;
     response.output = &output;
     response.notes = strv_view(&notes);
     if (call->kind == MODEL_CALL_EXEC)
         resource_limits_warn(job_limits(call->job, NULL), &warnings);
     response.warnings = strv_view(&warnings);
-    call_end(call, &ending, &response);
     call_keep_job(call);
     response.session_id = call->id;
     format_text(call, &response, &text);
     call_free(call);
     on_done(data, &response);
     denials_done(&ending.denials);
+    denials_done(&ending.fresh);
     free(ending.events);
 }
 

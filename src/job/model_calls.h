@@ -95,7 +95,8 @@ struct model_call_answer {
     int exit_code;                        /* as job_exit_code(), with an end */
     const struct resource_limits *limits; /* asked for */
     const struct resource_limits_report *resource_limits_report; /* with an end */
-    const struct denials *denials;                               /* with an end */
+    const struct denials
+        *denials; /* with an end: all; else those since the last call, which may be late ones */
     const char *events; /* with an end, of its timeline: an array of JSON; NULL: none */
     char chunk_id[MODEL_CHUNK_ID_SIZE];
     uint64_t wall_ns;

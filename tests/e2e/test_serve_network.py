@@ -149,3 +149,28 @@ def test_what_cannot_be_kept_is_refused(place):
                 client.call("process/start", {"processId": "p", "argv": ["/bin/true"], "cwd": f"file://{place.ws}", "env": {},
                                               "tty": False, **change})
             assert words in json.dumps([error.value.message, error.value.data])
+
+
+# --- sessions
+
+def test_what_is_refused_after_a_call_is_told_with_the_next(client, world):
+    """Once; and with the end all of it."""
+    place = world.place
+    answer = client.call("session/exec", {
+        "cmd": "echo begun; until [ -e go ]; do sleep 0.01; done; curl -s http://evil.test/; curl -s http://evil.test/; : >tried; read x; "
+               "curl -s http://11.0.0.2:81/; echo end", "shell": "/bin/sh", "login": False, "cwd": f"file://{client.cwd}",
+        "sandbox": {"profile": "workspace-write", "allowHosts": ["good.test"]}, "pipeStdin": True, "until": {"text": "begun"}})
+    assert "denials" not in answer and answer["notes"] == []
+    number = answer["sessionId"]
+    (place.ws / "go").touch()
+    wait_in(place.ws, (place.ws / "tried").exists, WAIT)
+    answer = client.call("session/write", {"sessionId": number, "chars": "", "until": {"bytes": 0}})
+    (denial,) = answer["denials"]
+    assert (denial["host"], denial["reason"], denial["program"]) == ("evil.test", "not_allowed", "curl")
+    (note,) = [note for note in answer["notes"] if "refused" in note]
+    assert note == f"the sandbox refused connecting to evil.test: {denial['remedy']}" and note in answer["text"]
+    assert "--allow-host evil.test" in note
+    answer = client.call("session/write", {"sessionId": number, "chars": "\n", "until": {"text": "nothing of that"}})
+    assert answer["exitCode"] == 0 and [denial["host"] for denial in answer["denials"]] == ["evil.test", "11.0.0.2"]
+    (note,) = [note for note in answer["notes"] if "refused" in note]
+    assert "11.0.0.2 port 81" in note and "--allow-host 11.0.0.2:81" in note

@@ -16,8 +16,14 @@ ATTACKER = Path(__file__).parent / "network/attacker.py"
 INSIDE = ["--allow-host", "good.test:80", "--allow-host", "good.test:443"]
 
 
-def play(*options):
+def play(*options, answer=None):
+    """`answer`: of who is asked about what no rule is about."""
     place = Place()
+    if answer:
+        hook = place.base / "hook"
+        hook.write_text(f"#!/bin/sh\ncat >>{place.base}/asked\necho '{{\"decision\": \"{answer}\"}}'\n")
+        hook.chmod(0o755)
+        options += ("--watch", "ask", "-a", "on-request", "--approval-hook", hook)
     with World(place) as world:
         program = place.base / "attacker.py"
         program.write_bytes(ATTACKER.read_bytes())
@@ -26,6 +32,7 @@ def play(*options):
         result = json.loads(ran.stdout)
         assert result["exit_code"] == 0, result
         result["arrived"] = world.arrived()
+        result["asked"] = (place.base / "asked").read_text() if answer else ""
     place.cleanup.close()
     return result
 
@@ -56,6 +63,14 @@ def test_gets_through_bare(name, bare):
 def test_is_held(name, inside):
     got = evidence(inside, name)
     assert not got, f"ESCAPE: {got}"
+
+
+def test_a_no_holds_all_of_them():
+    """Who may be asked is asked; until a yes not even a look-up leaves."""
+    asked = play(*INSIDE, answer="denied")
+    assert '"host":"evil.test"' in asked["asked"].replace(" ", "")
+    assert {name: evidence(asked, name) for name in ATTACKS if evidence(asked, name)} == {}
+    test_the_rest_goes_on(asked)
 
 
 def test_the_rest_goes_on(inside):
