@@ -302,6 +302,13 @@ char *approval_host_text(const struct approval_host *host)
                       host->name);
 }
 
+char *approval_host_key(const struct approval_host *host)
+{
+    char *const what[] = {(char *)network_protocol_words[host->protocol], host->name, NULL};
+
+    return approval_held_key("host at every port", what);
+}
+
 char *approval_word_text(const char *word)
 {
     AUTO_FREE char *copy = alloc_str(word);

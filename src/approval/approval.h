@@ -132,6 +132,10 @@ char *approval_command_text(char *const *argv);
 /* What a rule for the host of the question would be about: "https to example.com, at every port". Caller frees. */
 char *approval_host_text(const struct approval_host *host);
 
+/* The key of such a rule, as if it had been read: the answer counts at once, also where a workspace was made before it. Caller
+ * frees. */
+char *approval_host_key(const struct approval_host *host);
+
 /* A path or name likewise, so that no part of it passes for the words around it. Caller frees. */
 char *approval_word_text(const char *word);
 

@@ -98,12 +98,21 @@ bool approvals_has(const struct approvals *approvals, const struct strv *keys)
     return keys->len > 0;
 }
 
-bool approvals_refuses(const struct approvals *approvals, const struct strv *keys)
+static bool has_host(const struct strv *keys, const struct approval_host *host)
 {
-    for (size_t i = 0; i < keys->len; i++)
-        if (strv_has(&approvals->refused, keys->items[i]))
-            return true;
-    return false;
+    AUTO_FREE char *key = host->name ? approval_host_key(host) : NULL;
+
+    return key && strv_has(keys, key);
+}
+
+bool approvals_allows_host(const struct approvals *approvals, const struct approval_host *host)
+{
+    return has_host(&approvals->granted, host);
+}
+
+bool approvals_denies_host(const struct approvals *approvals, const struct approval_host *host)
+{
+    return has_host(&approvals->refused, host);
 }
 
 /* --- ending --- */
@@ -115,28 +124,34 @@ static void open_withdraw(struct open_question *open)
         open->approver->withdraw(open->approver, open->question.id);
 }
 
-/* Where later questions find the answer; NULL: they do not. A rule about a host counts at once, also where a workspace was
- * made before it. */
-static struct strv *remembers(const struct open_question *open,
-                              const struct approval_answer *answer)
+static void add_key(struct strv *keys, const char *key)
 {
-    if (answer->decision == APPROVAL_FOR_SESSION ||
-        (answer->decision == APPROVAL_WITH_RULE && open->question.host.name))
-        return &open->approvals->granted;
-    return answer->decision == APPROVAL_NO_BY_RULE ? &open->approvals->refused : NULL;
+    if (!strv_has(keys, key))
+        strv_push(keys, key);
+}
+
+/* Later questions find the answer. */
+static void remember(struct open_question *open, const struct approval_answer *answer)
+{
+    struct approvals *approvals = open->approvals;
+    const struct approval_request *question = &open->question;
+    AUTO_FREE char *host = question->host.name ? approval_host_key(&question->host) : NULL;
+
+    if (host && answer->decision == APPROVAL_WITH_RULE)
+        add_key(&approvals->granted, host);
+    else if (host && answer->decision == APPROVAL_NO_BY_RULE)
+        add_key(&approvals->refused, host);
+    for (size_t i = 0; answer->decision == APPROVAL_FOR_SESSION && i < question->keys.len; i++)
+        add_key(&approvals->granted, question->keys.items[i]);
 }
 
 /* Calls all that wait, and frees the question. */
 static void open_finish(struct open_question *open, const struct approval_answer *answer)
 {
-    struct strv *remembered = remembers(open, answer);
-    const struct strv *keys = &open->question.keys;
     struct approval_wait *wait;
 
     list_remove(&open->link);
-    for (size_t i = 0; remembered && i < keys->len; i++)
-        if (!strv_has(remembered, keys->items[i]))
-            strv_push(remembered, keys->items[i]);
+    remember(open, answer);
     while ((wait = list_last(&open->waits, struct approval_wait, link))) {
         list_remove(&wait->link);
         wait->on_answer(wait->data, answer);

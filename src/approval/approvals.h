@@ -48,8 +48,9 @@ void approvals_add_approver(struct approvals *approvals, struct approver *approv
 /* Every key was approved for the session. False for no keys. */
 bool approvals_has(const struct approvals *approvals, const struct strv *keys);
 
-/* One of the keys was refused for good: APPROVAL_NO_BY_RULE. */
-bool approvals_refuses(const struct approvals *approvals, const struct strv *keys);
+/* What was said of the host for good: at every port. */
+bool approvals_allows_host(const struct approvals *approvals, const struct approval_host *host);
+bool approvals_denies_host(const struct approvals *approvals, const struct approval_host *host);
 
 /* Gives the question the id that it will be asked by: a new one, or that of an open question which
  * it is going to join. For a caller that tells of it first; nothing else may be asked in between. */

@@ -440,9 +440,10 @@ static void item_begin(struct held_item *item)
     static const struct approval_answer no = {.decision = APPROVAL_DENIED, .by = "session"};
     const struct approvals *approvals = item->held->options.approvals;
 
-    if (approvals_refuses(approvals, &item->question.keys))
+    if (approvals_denies_host(approvals, &item->question.host))
         item_answer(item, &no);
-    else if (approvals_has(approvals, &item->question.keys))
+    else if (approvals_has(approvals, &item->question.keys) ||
+             approvals_allows_host(approvals, &item->question.host))
         item_answer(item, &yes);
     else
         item_ask(item);

@@ -36,7 +36,9 @@ static struct {
     char reason[512];
     char covers[512];
     unsigned offers;
-    char steps[512]; /* of the first job: its clock, and what its asker tells */
+    char steps[1024]; /* of the first job: its clock, and what its asker tells */
+    char warning[256];
+    char *rules_file;
     bool has_ended;
 } desk;
 
@@ -84,6 +86,8 @@ static void on_event(void *data, const struct held_event *event)
 {
     char text[64];
 
+    if (event->warning)
+        snprintf(desk.warning, sizeof desk.warning, "%s", event->warning);
     if (event->step == HELD_OVER)
         snprintf(text, sizeof text, " over(%s%s)",
                  event->answer ? approval_decision_name(event->answer->decision) : "none",
@@ -149,6 +153,7 @@ static void start(int which)
                                         .profile = "workspace-write",
                                         .own_paths = own_paths,
                                         .home = "/home/u",
+                                        .rules_file = desk.rules_file,
                                         .on_event = on_event,
                                         .data = &desk.watches[which],
                                     }));
@@ -531,6 +536,44 @@ static void a_host_is_asked_about_by_name_port_and_protocol(void **state)
     assert_string_equal(desk.covers, "connecting to [2a00::1]:443 (https) until the command ends");
 }
 
+/* A rule has no port, and counts at once: in this command, and in the next. */
+static void an_answer_for_good_is_about_every_port(void **state)
+{
+    static const enum approval_decision decisions[] = {APPROVAL_WITH_RULE, APPROVAL_NO_BY_RULE};
+    static const char *const hosts[] = {"good.com", "bad.com"};
+    static char file[] = "/proc/nowhere/rules";
+    uint64_t id = 0;
+
+    desk.rules_file = file; /* cannot be written: the answer holds all the same */
+    start(0);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct launch_connect first = {
+            .host = hosts[i], .port = 443, .protocol = NETWORK_HTTPS};
+        const struct launch_connect other = {
+            .host = hosts[i], .port = 8443, .protocol = NETWORK_HTTPS};
+        const struct launch_connect plain = {
+            .host = hosts[i], .port = 80, .protocol = NETWORK_HTTP};
+        const enum launch_verdict verdict = i ? LAUNCH_NO : LAUNCH_YES;
+        struct launch_fact fact = connect_of(++id, &first);
+
+        tell(&fact);
+        assert_int_equal(desk.asked, 2 * i + 1);
+        assert_true(desk.offers & 1u << decisions[i]);
+        answer(decisions[i]);
+        assert_answered(id - 1, id, verdict);
+        fact = connect_of(++id, &other);
+        tell(&fact);
+        assert_int_equal(desk.asked, 2 * i + 1);
+        assert_answered(id - 1, id, verdict);
+        fact = connect_of(++id, &plain);
+        tell(&fact);
+        assert_int_equal(desk.asked, 2 * i + 2);
+        answer(APPROVAL_DENIED);
+        assert_answered(id - 1, id, LAUNCH_NO);
+    }
+    assert_non_null(strstr(desk.warning, "the rule could not be written"));
+}
+
 /* The proxy says what a host is as it is compared: all else is none of ours. */
 static void what_is_no_plain_host_is_not_asked_about(void **state)
 {
@@ -632,6 +675,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(there_is_a_ceiling, setup, teardown),
         cmocka_unit_test_setup_teardown(a_host_is_asked_about_by_name_port_and_protocol, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(an_answer_for_good_is_about_every_port, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_plain_host_is_not_asked_about, setup, teardown),
         cmocka_unit_test_setup_teardown(letters_that_look_alike_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(who_may_be_asked, setup, teardown),
