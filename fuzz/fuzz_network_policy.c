@@ -41,7 +41,7 @@ static void check_decision(const struct network_policy *policy, const struct net
     }
     if (request->host->kind != NET_HOST_IS_ADDRESS || decision.verdict == NETWORK_DENY)
         return;
-    judged = network_policy_judge_address(policy, request, &request->host->address);
+    judged = network_policy_judge_address(policy, request, &request->host->address, false);
     check(judged == NETWORK_REASON_NONE);
 }
 

@@ -26,10 +26,12 @@ import threading
 
 ADDRESSES = ["11.0.0.1", "11.0.0.2", "11.0.0.3", "2a00::1", "2a00::2"]
 PRIVATE = ["10.0.0.1", "169.254.169.254", "192.168.1.1"]
+OWN = ["12.0.0.1", "2a01::1"]  # the host has these itself; the others are here, and are not its own
 NAMES = {"good.test": ["11.0.0.1"], "evil.test": ["11.0.0.2"], "six.test": ["2a00::1"],
          "both.test": ["2a00::1", "11.0.0.1"], "sub.good.test": ["11.0.0.1"],
          "inside.test": ["10.0.0.1"], "mixed.test": ["11.0.0.1", "10.0.0.1"],
-         "metadata.test": ["169.254.169.254"], "dead.test": ["11.0.0.9"]}
+         "metadata.test": ["169.254.169.254"], "dead.test": ["11.0.0.9"],
+         "own.test": ["12.0.0.1"], "own-six.test": ["2a01::1"]}
 
 
 class World:
@@ -111,7 +113,7 @@ def certify(folder):
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     openssl("req", "-x509", *key, "-subj", "/CN=test", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2")
     openssl("req", *key, "-subj", "/CN=x", "-keyout", "key.pem", "-out", "request.pem")
-    names = [f"DNS:{name}" for name in NAMES] + [f"IP:{address}" for address in ADDRESSES]
+    names = [f"DNS:{name}" for name in NAMES] + [f"IP:{address}" for address in ADDRESSES + OWN]
     (folder / "names").write_text("subjectAltName=" + ",".join(names) + "\n")
     openssl("x509", "-req", "-in", "request.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2",
             "-CAcreateserial", "-extfile", "names", "-out", "cert.pem")
@@ -312,8 +314,10 @@ def main():
     base = pathlib.Path(sys.argv[1])
     ip = lambda *words: subprocess.run(["ip", *words], check=True)  # noqa: E731
     ip("link", "set", "lo", "up")
-    for address in ADDRESSES + PRIVATE:
+    for address in OWN:
         ip("address", "add", address + ("/128" if ":" in address else "/32"), "dev", "lo", *(["nodad"] if ":" in address else []))
+    for address in ADDRESSES + PRIVATE:
+        ip("-6" if ":" in address else "-4", "route", "add", "local", address, "dev", "lo", "src", OWN[":" in address])
     for name, text in (("resolv.conf", "nameserver 127.0.0.1\n"), ("hosts", "127.0.0.1 localhost\n::1 localhost\n11.0.0.3 hosts.test\n")):
         (base / name).write_text(text)
         subprocess.run(["mount", "--bind", base / name, os.path.realpath(f"/etc/{name}")], check=True)

@@ -329,12 +329,14 @@ void network_policy_decide(const struct network_policy *policy,
 
 enum network_reason network_policy_judge_address(const struct network_policy *policy,
                                                  const struct network_request *request,
-                                                 const struct net_address *address)
+                                                 const struct net_address *address, bool is_own)
 {
     struct net_host literal;
     struct network_request by_number = *request;
     const char *special = net_address_special(address);
 
+    if (!special && is_own)
+        special = "of this machine";
     net_host_from_address(address, &literal);
     by_number.host = &literal;
     if (find_deny(policy, &by_number))
@@ -357,18 +359,20 @@ enum network_reason network_policy_judge_address(const struct network_policy *po
 static char *remedy_of_local(const struct network_request *request)
 {
     const struct net_host *host = request->host;
+    const char *special =
+        host->kind == NET_HOST_IS_ADDRESS ? net_address_special(&host->address) : NULL;
     AUTO_FREE char *name = net_host_format(host->text, request->port);
 
     if (net_host_is_loopback(host) && request->port)
         return alloc_strf("Out here that is the host itself: allow it with --host-port %u.",
                           request->port);
-    if (names_local(host))
-        return alloc_strf("It is not of the public internet%s%s%s: allow just it with "
+    if (host->kind == NET_HOST_IS_ADDRESS)
+        return alloc_strf("It is not of the public internet (%s): allow just it with "
                           "--allow-host %s.",
-                          host->kind == NET_HOST_IS_ADDRESS ? " (" : "",
-                          host->kind == NET_HOST_IS_ADDRESS ? net_address_special(&host->address)
-                                                            : "",
-                          host->kind == NET_HOST_IS_ADDRESS ? ")" : "", name);
+                          special ? special : "this machine's own", name);
+    if (names_local(host))
+        return alloc_strf("It is not of the public internet: allow just it with --allow-host %s.",
+                          name);
     return alloc_strf("It has an address that is not of the public internet: allow those, too, "
                       "with --allow-local-binding.");
 }

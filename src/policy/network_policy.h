@@ -152,10 +152,10 @@ void network_policy_decide(const struct network_policy *policy,
 
 /* Whether this address may be dialled for a request that was allowed (by rule, or by a yes): NETWORK_REASON_NONE,
  * NETWORK_NOT_ALLOWED_LOCAL, or NETWORK_DENIED by a rule about the address. One address of a name that may not
- * refuses all of them. */
+ * refuses all of them. `is_own`: this machine has it, and so listens there to itself alone, perhaps. */
 enum network_reason network_policy_judge_address(const struct network_policy *policy,
                                                  const struct network_request *request,
-                                                 const struct net_address *address);
+                                                 const struct net_address *address, bool is_own);
 
 /* What would allow it, as a sentence for people that names the flag ("Allow it with --allow-host example.com:443."); NULL for what is
  * allowed, or what nothing allows. Caller frees. */

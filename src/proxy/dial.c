@@ -228,14 +228,37 @@ static void connect_next(struct dial *dial)
 
 /* --- judging --- */
 
+/* What is sent to an address of our own comes from it. Nothing is sent: a datagram socket only chooses. */
+static bool is_own(const struct net_address *address)
+{
+    struct sockaddr_storage to, from;
+    const socklen_t len = socket_address(address, 9, &to);
+    socklen_t from_len = sizeof from;
+    AUTO_CLOSE int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&to, len) ||
+        getsockname(fd, (struct sockaddr *)&from, &from_len))
+        return false; /* there is no way to it either */
+    return to.ss_family == AF_INET
+               ? memcmp(&((struct sockaddr_in *)&to)->sin_addr,
+                        &((struct sockaddr_in *)&from)->sin_addr, sizeof(struct in_addr)) == 0
+               : memcmp(&((struct sockaddr_in6 *)&to)->sin6_addr,
+                        &((struct sockaddr_in6 *)&from)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
+enum network_reason dial_judge(const struct command *command, const struct network_request *request,
+                               const struct net_address *address)
+{
+    return network_policy_judge_address(&command->policy, request, address, is_own(address));
+}
+
 static void judge(struct dial *dial)
 {
     const struct network_request request = {
         .host = &dial->target.host, .port = dial->target.port, .protocol = dial->target.protocol};
 
     for (size_t i = 0; i < dial->len; i++) {
-        dial->reason =
-            network_policy_judge_address(&dial->command->policy, &request, &dial->addresses[i]);
+        dial->reason = dial_judge(dial->command, &request, &dial->addresses[i]);
         if (dial->reason != NETWORK_REASON_NONE) {
             finish(dial, DIAL_NOT_ALLOWED);
             return;

@@ -25,6 +25,10 @@ struct dial_result {
     const struct upstream *forwarder; /* the host's own proxy, which wants whole URLs; else NULL */
 };
 
+/* network_policy_judge_address(), which this machine's own addresses are known to. */
+enum network_reason dial_judge(const struct command *command, const struct network_request *request,
+                               const struct net_address *address);
+
 /* Never called before dial_start() has returned. */
 typedef void dial_fn(void *data, const struct dial_result *result);
 

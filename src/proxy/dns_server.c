@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "loop/loop.h"
 #include "proxy/command.h"
+#include "proxy/dial.h"
 #include "proxy/dns_message.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
@@ -154,8 +155,7 @@ static bool is_refused(const struct command *command, const struct name *name)
     const struct network_request request = {.host = &name->host};
 
     for (size_t i = 0; i < name->addresses_len; i++)
-        if (network_policy_judge_address(&command->policy, &request, &name->addresses[i]) !=
-            NETWORK_REASON_NONE)
+        if (dial_judge(command, &request, &name->addresses[i]) != NETWORK_REASON_NONE)
             return true;
     return false;
 }

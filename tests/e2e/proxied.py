@@ -123,8 +123,10 @@ class World:
             (self.folder / name).write_text(text)
             target = os.path.realpath(f"/etc/{name}").encode()
             check(libc.mount(bytes(self.folder / name), target, None, MS_BIND, None))
-        ip("link set lo up", *(f"addr add {address}/128 dev lo nodad" if ":" in address else
-                               f"addr add {address}/32 dev lo" for address in addresses))
+        # they are here, and are not this machine's own: what it sends there comes from another one
+        ip("link set lo up", "addr add 12.0.0.1/32 dev lo", "addr add 2a01::1/128 dev lo nodad",
+           *(f"route add local {address} dev lo src {'2a01::1' if ':' in address else '12.0.0.1'}"
+             for address in addresses))
         self.own_net = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self.resolver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.resolver.bind(("127.0.0.1", 53))
@@ -168,6 +170,8 @@ class World:
         """Each connection is handled by a thread of its own."""
         server = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if ":" in address:
+            server.setsockopt(socket.IPPROTO_IPV6, 78, 1)  # IPV6_FREEBIND: not its own
         server.bind((address, port))
         server.listen(128)
 

@@ -90,7 +90,8 @@ def to_good(port=80):
                  ("private", "10.0.0.1"), ("private_16", "192.168.1.1"), ("metadata", METADATA),
                  ("metadata_mapped", "::ffff:a9fe:a9fe"), ("zero", "0.0.0.0"), ("zero6", "::"),
                  ("loopback", "127.0.0.1"), ("loopback_other", "127.1.2.3"), ("loopback6", "::1"),
-                 ("loopback_mapped", "::ffff:127.0.0.1")])
+                 ("loopback_mapped", "::ffff:127.0.0.1"),
+                 ("of_the_host", "12.0.0.1"), ("of_the_host6", "2a01::1")])
 def number(token, address):
     say(connect(address, 80), get(token))
 

@@ -159,7 +159,8 @@ static void check_judged(const struct network_policy *policy, const json_t *item
 
     read_request(item, &host, &request);
     assert_int_equal(net_host_parse(text, strlen(text), &address, &err), 0);
-    reason = network_policy_judge_address(policy, &request, &address.address);
+    reason = network_policy_judge_address(policy, &request, &address.address,
+                                          json_is_true(json_object_get(item, "own")));
     if (!str_eq(network_reason_word(reason), case_string(item, "reason")))
         fail_msg("%s at %s: \"%s\"", case_string(item, "host"), text, network_reason_word(reason));
 }
