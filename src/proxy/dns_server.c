@@ -28,7 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BATCH = 16, PREFIX = 2 };
+enum { BATCH = 16, PREFIX = 2, DNS_PORT = 53 };
 
 static const unsigned char loopback4[4] = {127, 0, 0, 1};
 
@@ -416,6 +416,11 @@ void dns_server_add_stream(struct command *command, int fd)
     struct err ignored;
 
     if (server->streams_len == LIMIT_DNS_STREAMS) {
+        const struct target resolver = {.host = {.text = "the resolver"}, .port = DNS_PORT};
+
+        facts_denied(command, &resolver,
+                     "32 connections of the command to the resolver are open, which is the limit",
+                     NULL);
         close(fd);
         return;
     }

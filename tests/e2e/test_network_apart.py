@@ -78,6 +78,14 @@ def server(world, place):
     return serving, f"unix:{place.base}/serve.sock"
 
 
+STREAMS = """
+import socket
+open_ones = [socket.create_connection(("8.8.8.8", 53)) for _ in range(33)]
+open_ones[-1].recv(1)
+raise SystemExit(1)
+"""
+
+
 def test_commands_of_one_server_are_kept_apart(place):
     (place.ws / "asks.py").write_text(ASKS)
     with World(place) as world:
@@ -164,3 +172,10 @@ def test_what_names_can_tell_is_bounded(place):
         assert "more than 32 different names a second, which is the limit" in told, told
         seen = {event["name"] for event in world.arrived("dns")}
         assert 512 <= len(seen) < 800, len(seen)
+
+
+def test_connections_to_the_resolver_have_a_ceiling(place):
+    (place.ws / "streams.py").write_text(STREAMS)
+    with World(place) as world:
+        ran = world.run("--allow-host", "good.test", "--", PYTHON, "streams.py")
+        assert "32 connections of the command to the resolver are open, which is the limit" in ran.stderr, ran
