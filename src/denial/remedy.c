@@ -12,6 +12,7 @@
 #include "policy/believed.h"
 #include "policy/tool_cache.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum access denial_needed(enum denial_operation operation)
@@ -306,6 +307,17 @@ static void decide_file(struct denial *denial, const struct access_map *access,
 
 /* --- the network --- */
 
+/* The guard tells of one that is refused only where the host has a server at that port. */
+static char *remedy_of_own_port(const struct denial *denial)
+{
+    if (denial->evidence != DENIAL_FACT || denial->error != ECONNREFUSED || !denial->host ||
+        strcmp(denial->host, "127.0.0.1") != 0)
+        return NULL;
+    return alloc_strf("The command has no server at that port, and this machine has: let it reach "
+                      "that with --host-port %u.",
+                      denial->port);
+}
+
 /* What the proxy has said counts. Where only the words of the command are known, it is what it would say. */
 static void decide_by_proxy(struct denial *denial, const struct access_map *access)
 {
@@ -318,6 +330,9 @@ static void decide_by_proxy(struct denial *denial, const struct access_map *acce
 
     denial->source = DENIAL_BY_SANDBOX;
     denial->origin = alloc_str("network proxied");
+    denial->remedy = remedy_of_own_port(denial);
+    if (denial->remedy)
+        return;
     if (told == NETWORK_REASONS)
         denial->remedy = alloc_strf("No option changes that: %s.", denial->reason);
     else if (denial->evidence == DENIAL_FACT && denial->host && !told)
@@ -373,6 +388,9 @@ static void decide_network(struct denial *denial, const struct access_map *acces
     }
     denial->source = DENIAL_BY_SANDBOX;
     denial->origin = alloc_strf("network %s", network_access_name(access->network));
+    denial->remedy = is_socket ? NULL : remedy_of_own_port(denial);
+    if (denial->remedy)
+        return;
     denial->remedy = is_by_path ? alloc_strf("Allow it with --socket %s.", denial->path)
                      : is_abstract && network_is_hosts(access->network)
                          ? alloc_str("Allow it with --network host.")

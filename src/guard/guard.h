@@ -124,6 +124,8 @@ struct execs {
 
 enum { GUARD_GIT_LOCKS = 16, GUARD_GIT_LINKS = 4096 };
 
+enum { REFUSED_PORTS_MAX = 16 };
+
 struct command {
     int channel;
     int listener;   /* -1 until the launcher has sent it, and after the last process */
@@ -154,6 +156,8 @@ struct command {
     struct kept_dir kept[KEPT_MAX];
     uint32_t next_kept; /* index, after division, of whom to replace */
     struct facts facts;
+    uint16_t refused_ports[REFUSED_PORTS_MAX]; /* listening.h */
+    uint32_t refused_ports_len;
     bool traces_files, traces_network; /* what is done is told, too */
     struct grants grants;              /* what it may do beyond the map */
     struct holds holds;

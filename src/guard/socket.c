@@ -26,12 +26,14 @@
 #include "guard/facts.h"
 #include "guard/grant.h"
 #include "guard/hold.h"
+#include "guard/listening.h"
 #include "guard/place.h"
 #include "guard/remote.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -424,6 +426,34 @@ static int type_of(int copy)
     return getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &len) ? 0 : type;
 }
 
+/* On this machine a refusal is there before the answer is, which does not know yet; the error is for the caller to take. */
+static bool is_closed(int copy)
+{
+    struct tcp_info info;
+    socklen_t len = sizeof info;
+
+    return getsockopt(copy, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+           info.tcpi_state == TCP_CLOSE;
+}
+
+/* Nobody listens there inside. A program that means a server of the host's is told how to reach it. */
+static void tell_left_outside(const struct request *request, int copy,
+                              const struct address *address, struct answer answer)
+{
+    const uint16_t port = ntohs(port_of(address));
+    char text[] = "127.0.0.1:65535";
+
+    if (answer.kind != ANSWER_ERROR || !is_own(address) || type_of(copy) != SOCK_STREAM ||
+        (answer.number != ECONNREFUSED && (answer.number != EINPROGRESS || !is_closed(copy))) ||
+        !listening_outside(request->command, port))
+        return;
+    snprintf(text, sizeof text, "127.0.0.1:%u", port);
+    facts_tell(request, &(struct fact){.operation = GUARD_OP_CONNECT,
+                                       .path = text,
+                                       .entry = GUARD_NO_ENTRY,
+                                       .error = ECONNREFUSED});
+}
+
 /* Many hosts have their resolver on an address of their own, which is another host's in here. To
  * connect a UDP socket to it works all the same. None can be in here: that takes a capability. */
 static bool is_lost_resolver(int copy, int domain, const struct address *address)
@@ -491,6 +521,7 @@ static struct answer connect_proxied(const struct request *request, int copy,
         return connect_copy(request, copy, address, -1);
     }
     answer = connect_copy(request, copy, address, -1);
+    tell_left_outside(request, copy, address, answer);
     if (port != htons(DNS_PORT) && port != htons(GUARD_PROXY_PORT))
         return told(request, address, NULL, answer);
     facts_tell_caller(request, ip, port_of_copy(copy));
@@ -518,6 +549,8 @@ static struct answer connect_call(const struct request *request, int copy, int d
     answer = connect_copy(request, copy, address, -1);
     if (has_flag(request, GUARD_MAP_SHARED))
         return told(request, address, NULL, answer);
+    if (domain == AF_INET || domain == AF_INET6)
+        tell_left_outside(request, copy, address, answer);
     if (answer.kind == ANSWER_ERROR)
         tell_unreachable(request, address, answer.number);
     else if (answer.kind == ANSWER_VALUE && is_lost_resolver(copy, domain, address))

@@ -257,6 +257,18 @@ def test_one_port_of_the_host(place):
                 listener.accept()
 
 
+@pytest.mark.parametrize("network", ["restricted", "proxied"])
+def test_a_refused_localhost_says_what_would_help(place, network):
+    """Where this machine has a server at that port; else nothing is said."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port, no = listener.getsockname()[1], free_port()
+        script = CLIENT + "sys.exit(1)"
+        ran = place.cordon("run", "--json", "--network", network, "--", *PYTHON, script, "localhost", str(port), "127.0.0.1", str(no))
+        denials = json.loads(ran.stdout)["denials"]
+        assert [(denial["host"], denial["port"]) for denial in denials] == [("127.0.0.1", port)], denials
+        assert f"--host-port {port}" in denials[0]["remedy"]
+
+
 # --- servers inside
 
 @pytest.mark.parametrize("network", ["restricted", "proxied"])
