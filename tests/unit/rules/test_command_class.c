@@ -94,7 +94,8 @@ static void check_one(const json_t *json, const struct case_finder *finder)
         strv_push(&argv, script);
     }
     strv_push_all(&argv, words);
-    print_message("# %s\n", script ? script : argv.items[0]);
+    print_message("# %.*s\n", (int)strcspn(script ? script : argv.items[0], "\n"),
+                  script ? script : argv.items[0]);
     command_view_make(strv_view(&argv), &view);
     check_commands(json, "commands", &view.commands);
     check_commands(json, "inside", &view.inside);
