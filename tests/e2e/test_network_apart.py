@@ -78,6 +78,26 @@ def server(world, place):
     return serving, f"unix:{place.base}/serve.sock"
 
 
+FLOODS = """
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+kept = []
+address = socket.gethostbyname("good.test")
+for _ in range(1100):
+    sock = socket.socket()
+    sock.setblocking(False)
+    sock.connect_ex((address, 80))
+    kept.append(sock)
+for sock in kept[-70:]:  # which are ended at once, whatever the others wait for
+    sock.setblocking(True)
+    try:
+        assert sock.recv(1) == b""
+    except OSError:
+        pass
+print("there", flush=True)
+sys.stdin.read(1)
+sys.exit(1)
+"""
 STREAMS = """
 import socket
 open_ones = [socket.create_connection(("8.8.8.8", 53)) for _ in range(33)]
@@ -179,3 +199,16 @@ def test_connections_to_the_resolver_have_a_ceiling(place):
     with World(place) as world:
         ran = world.run("--allow-host", "good.test", "--", PYTHON, "streams.py")
         assert "32 connections of the command to the resolver are open, which is the limit" in ran.stderr, ran
+
+
+def test_a_flood_is_its_own_commands(place):
+    (place.ws / "floods.py").write_text(FLOODS)
+    with World(place) as world:
+        _, url = server(world, place)
+        run = ["--connect", url, "run", "--allow-host", "good.test", "--", PYTHON]
+        process = place.start(*run, "floods.py")
+        assert process.stdout.readline() == b"there\n"
+        ran = place.cordon(*run[:-1], *GET)
+        assert ran.returncode == 0, ran
+        _, err = process.communicate(b"x", timeout=WAIT)
+        assert b"1024 connections" in err, err
