@@ -158,7 +158,7 @@ def test_what_cannot_be_published_is_refused(place):
     assert "leads out here already" in refuses(place, "--host-port", "3000", "--publish", "0:3000")
     port = free_port()
     with serving(place, "--publish", f"{port}:3000"):
-        assert "by a command in another sandbox" in refuses(place, "--publish", f"{port}:3000")
+        assert "is in use" in refuses(place, "--publish", f"{port}:3000")
 
 
 def test_another_sandbox_does_not_reach_it(place):
