@@ -42,6 +42,10 @@ static int check_run(const struct connect_options *options, struct err *err)
         return err_set(
             err, ERR_UNSUPPORTED,
             "--config: a server has its own configuration, which \"cordon serve\" reads");
+    if (run->policy.hosts.hooks)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "--credential: a server has its own secrets: name them in a profile of its, "
+                       "[permissions.NAME.network.credentials]");
     if (run->flags & RUN_NO_AUDIT)
         return err_set(err, ERR_UNSUPPORTED,
                        "--no-audit: the log there belongs to the server's user, whose server "

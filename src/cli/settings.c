@@ -13,6 +13,7 @@
 #include "executor/execution.h"
 #include "policy/config/config.h"
 #include "policy/environment.h"
+#include "policy/network_hook.h"
 #include "policy/protect.h"
 #include "timeline/timeline.h"
 
@@ -102,6 +103,27 @@ static int add_publication(const struct option *option, void *member, const char
                    publications_add(&options->hosts.publications, &publication, err)
                ? -1
                : 0;
+}
+
+/* The hosts are open for it, at the port of https. */
+static int add_credential(const struct option *option, void *member, const char *value,
+                          struct err *err)
+{
+    struct network_policy *policy = &((struct policy_options *)member)->hosts;
+    const size_t len = strcspn(value, "=");
+    AUTO_FREE char *name = alloc_strn(value, len);
+    AUTO_FREE char *origin = alloc_strf("--credential %s", value);
+    AUTO(strv_done) struct strv hosts = {0};
+
+    if (!value[len])
+        return err_set(err, ERR_INVALID, "\"%s\": should be NAME=HOST[,HOST]", value);
+    for (const char *at = value + len + 1; *at; at += strspn(at, ",")) {
+        size_t host_len = strcspn(at, ",");
+
+        strv_push_take(&hosts, alloc_strn(at, host_len));
+        at += host_len;
+    }
+    return network_policy_add_credential(policy, name, strv_view(&hosts), origin, err);
 }
 
 static int add_protect(const struct option *option, void *member, const char *value,
@@ -246,6 +268,13 @@ const struct option policy_permission_options[] = {
      .help = "Opens the command's PORT to this machine, as its localhost's HOSTPORT (0: any that "
              "is free, "
              "which is said), while it runs. ADDR: at another address, 0.0.0.0 for all."},
+    {.name = "credential",
+     .value = "NAME=HOST[,HOST]",
+     .set = add_credential,
+     .help = "The variable has a secret, which the command uses without seeing it: what it has in "
+             "the variable becomes "
+             "the secret in requests by https to these hosts, and is worth nothing elsewhere. "
+             "--network is proxied then."},
     {.name = "allow-local-binding",
      INTO_TRUE(struct policy_options, hosts.allow_local_binding),
      .help =
@@ -511,6 +540,18 @@ static void warn_of_home(struct settings *settings)
     }
 }
 
+/* What is asked for here is here; what a profile says may be for others. */
+static int check_credentials(const struct network_hooks *hooks, struct err *err)
+{
+    for (size_t i = 0; hooks && i < hooks->credentials_len; i++)
+        if (!getenv(hooks->credentials[i].name))
+            return err_set(
+                err, ERR_NOT_FOUND,
+                "--credential %s: there is no such variable: set it, here and not in the command",
+                hooks->credentials[i].name);
+    return 0;
+}
+
 /* $TMPDIR is the caller's own and not the command's: --env must not open a directory. */
 static int make_workspace(struct settings *settings, const struct policy_options *options,
                           const char *dir, const char *root, struct err *err)
@@ -552,7 +593,8 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .tmpdir = getenv("TMPDIR"),
     };
 
-    if (choose_environment(settings, options, &env, err))
+    if (check_credentials(options->hosts.hooks, err) ||
+        choose_environment(settings, options, &env, err))
         return -1;
     settings->workspace = workspace_make(settings->workspaces, NULL, &request, err);
     if (!settings->workspace)

@@ -70,6 +70,13 @@ enum { NETWORK_HOOKS_MAX = 256, NETWORK_SECRET_MAX = 4096 };
 void network_hooks_done(struct network_hooks *hooks);
 void network_hooks_copy(const struct network_hooks *hooks, struct network_hooks *ret);
 
+/* Adds copies; a credential of the same name gets the hosts of both. */
+void network_hooks_add(struct network_hooks *hooks, const struct network_hooks *from);
+
+/* NAME=HOST[,HOST]: a credential, as people write it. */
+int network_hooks_add_credential(struct network_hooks *hooks, const char *name, char *const *hosts,
+                                 struct err *err);
+
 /* {"hooks": [{"host", "methods": [], "path_prefixes": [], "query": {NAME: []}, "headers": {NAME: []},
  *             "strip_request_headers": [], "inject_request_headers": [{"name", "prefix", "secret_env_var" |
  *             "secret_file", "secret"}], "origin"}],
@@ -86,6 +93,9 @@ bool network_secret_is_valid(const char *secret);
 /* Something that looks like the secret and is worth nothing: the same length and kinds of characters, and the same
  * beginning where that only says what it is ("ghp_"). `random` are 64 bytes. Caller frees. */
 char *network_stand_in(const char *secret, const uint8_t random[64]);
+
+/* Whether what is not HTTP over TLS is refused there, because nothing could be said about it. */
+bool network_hooks_has_hooks(const struct network_hooks *hooks, const char *host);
 
 bool network_hooks_end_tls(const struct network_hooks *hooks, const char *host);
 

@@ -12,9 +12,12 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "policy/network_hook.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { HTTPS_PORT = 443 };
 
 const char *const network_protocol_words[] = {"http", "https", "socks5_tcp", "socks5_udp", NULL};
 const char *const network_verdict_words[] = {"allow", "ask", "deny", NULL};
@@ -67,6 +70,9 @@ void network_policy_done(struct network_policy *policy)
     for (size_t i = 0; i < policy->rules_len; i++)
         free(policy->rules[i].origin);
     free(policy->rules);
+    if (policy->hooks)
+        network_hooks_done(policy->hooks);
+    free(policy->hooks);
     *policy = (struct network_policy){0};
 }
 
@@ -75,6 +81,10 @@ void network_policy_copy(const struct network_policy *policy, struct network_pol
     *ret = *policy;
     ret->rules = NULL;
     ret->rules_cap = 0;
+    if (policy->hooks) {
+        ret->hooks = alloc_zero(1, sizeof *ret->hooks);
+        network_hooks_copy(policy->hooks, ret->hooks);
+    }
     if (!policy->rules_len)
         return;
     ret->rules_cap = policy->rules_len;
@@ -96,7 +106,20 @@ bool network_policy_asks(const struct network_policy *policy)
 bool network_policy_is_given(const struct network_policy *policy)
 {
     return policy->rules_len || policy->host_ports_len || policy->mode != NETWORK_MODE_FULL ||
-           policy->allow_local_binding;
+           policy->allow_local_binding || policy->hooks;
+}
+
+bool network_policy_ends_tls(const struct network_policy *policy)
+{
+    return policy->hooks || policy->mode == NETWORK_MODE_LIMITED;
+}
+
+static bool hooks_equal(const struct network_hooks *a, const struct network_hooks *b)
+{
+    AUTO_JSON json_t *one = a ? network_hooks_to_json(a) : NULL;
+    AUTO_JSON json_t *other = b ? network_hooks_to_json(b) : NULL;
+
+    return !a == !b && (!a || json_equal(one, other));
 }
 
 static bool is_same(const struct network_rule *a, const struct network_rule *b)
@@ -111,7 +134,7 @@ bool network_policy_equal(const struct network_policy *a, const struct network_p
         a->allow_local_binding != b->allow_local_binding ||
         a->no_upstream_proxy != b->no_upstream_proxy || a->host_ports_len != b->host_ports_len ||
         memcmp(a->host_ports, b->host_ports, a->host_ports_len * sizeof *a->host_ports) != 0 ||
-        !publications_equal(&a->publications, &b->publications))
+        !publications_equal(&a->publications, &b->publications) || !hooks_equal(a->hooks, b->hooks))
         return false;
     for (size_t i = 0; i < a->rules_len; i++)
         if (!is_same(&a->rules[i], &b->rules[i]) || a->rules[i].verdict != b->rules[i].verdict ||
@@ -172,6 +195,25 @@ int network_policy_add_host_port(struct network_policy *policy, uint16_t port, s
     return 0;
 }
 
+int network_policy_add_credential(struct network_policy *policy, const char *name,
+                                  char *const *hosts, const char *origin, struct err *err)
+{
+    if (!policy->hooks)
+        policy->hooks = alloc_zero(1, sizeof *policy->hooks);
+    if (network_hooks_add_credential(policy->hooks, name, hosts, err))
+        return -1;
+    for (; *hosts; hosts++) {
+        struct network_rule rule = {
+            .port = HTTPS_PORT, .verdict = NETWORK_ALLOW, .origin = (char *)(uintptr_t)origin};
+        uint16_t port;
+
+        if (host_pattern_parse(*hosts, &rule.pattern, &port, err) ||
+            network_policy_add(policy, &rule, err))
+            return -1;
+    }
+    return 0;
+}
+
 int network_policy_merge(struct network_policy *policy, const struct network_policy *from,
                          struct err *err)
 {
@@ -181,6 +223,10 @@ int network_policy_merge(struct network_policy *policy, const struct network_pol
     for (size_t i = 0; i < from->host_ports_len; i++)
         if (network_policy_add_host_port(policy, from->host_ports[i], err))
             return -1;
+    if (from->hooks && !policy->hooks)
+        policy->hooks = alloc_zero(1, sizeof *policy->hooks);
+    if (from->hooks)
+        network_hooks_add(policy->hooks, from->hooks);
     return publications_merge(&policy->publications, &from->publications, err);
 }
 
@@ -574,8 +620,20 @@ int network_policy_from_json(const json_t *value, const char *origin, struct net
 int network_policy_parse(const char *text, size_t len, struct network_policy *ret, struct err *err)
 {
     AUTO_JSON json_t *value = json_parse(text, len, err);
+    AUTO_JSON json_t *mitm = value ? json_incref(json_object_get(value, "mitm")) : NULL;
+    struct json_at at = json_at_root(mitm);
+    AUTO(network_policy_done) struct network_policy policy = {0};
 
-    return value ? network_policy_from_json(value, NULL, ret, err) : -1;
+    if (mitm) {
+        json_object_del(value, "mitm");
+        policy.hooks = alloc_zero(1, sizeof *policy.hooks);
+        if (network_hooks_from_json(&at, policy.hooks, err))
+            return err_wrap(err, "mitm");
+    }
+    if (!value || network_policy_from_json(value, NULL, ret, err))
+        return -1;
+    ret->hooks = TAKE_PTR(policy.hooks);
+    return 0;
 }
 
 static json_t *rule_to_json(const struct network_rule *rule)
@@ -621,5 +679,14 @@ json_t *network_policy_to_json(const struct network_policy *policy)
     }
     if (policy->publications.len)
         json_object_set_new(value, "publish", publications_to_json(&policy->publications));
+    return value;
+}
+
+json_t *network_policy_to_proxy(const struct network_policy *policy)
+{
+    json_t *value = network_policy_to_json(policy);
+
+    if (policy->hooks)
+        json_object_set_new(value, "mitm", network_hooks_to_json(policy->hooks));
     return value;
 }

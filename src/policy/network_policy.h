@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 struct json_at;
+struct network_hooks;
 
 enum network_protocol { NETWORK_HTTP, NETWORK_HTTPS, NETWORK_SOCKS5_TCP, NETWORK_SOCKS5_UDP };
 
@@ -73,6 +74,8 @@ struct network_policy {
         [NETWORK_HOST_PORTS_MAX]; /* of the host's loopback, which the command may reach */
     size_t host_ports_len;
     struct publications publications; /* ports of the command; of every network of its own */
+    struct network_hooks
+        *hooks; /* owned: what is done to requests (network_hook.h); NULL: nothing */
 };
 
 void network_policy_done(struct network_policy *policy);
@@ -96,9 +99,13 @@ int network_policy_add(struct network_policy *policy, const struct network_rule 
 int network_policy_add_text(struct network_policy *policy, const char *text,
                             enum network_verdict verdict, const char *origin, struct err *err);
 
-/* Adds those of `from`, its host ports and publications. */
+/* Adds those of `from`, its host ports, publications, hooks and credentials. */
 int network_policy_merge(struct network_policy *policy, const struct network_policy *from,
                          struct err *err);
+
+/* A credential (network_hook.h), for whose hosts port 443 is opened. */
+int network_policy_add_credential(struct network_policy *policy, const char *name,
+                                  char *const *hosts, const char *origin, struct err *err);
 
 int network_policy_add_host_port(struct network_policy *policy, uint16_t port, struct err *err);
 
@@ -168,7 +175,8 @@ char *network_policy_remedy(const struct network_request *request,
  *  "rules": [{"pattern": "example.com", "port": 443, "protocols": ["https"], "decision": "allow", "origin": "..."}],
  *  "asks": true, "allow_local_binding": true, "allow_upstream_proxy": false, "host_ports": [5432],
  *  "publish": ["127.0.0.1:8080:3000"]}
- * All of it may be missing. `domains` is what people write; it comes out as `rules`. Errors start with the JSON path. */
+ * All of it may be missing. `domains` is what people write; it comes out as `rules`. Hooks and credentials are neither
+ * read nor written: who sends a policy over a wire says nothing about secrets. Errors start with the JSON path. */
 int network_policy_from_json(const json_t *value, const char *origin, struct network_policy *ret,
                              struct err *err);
 
@@ -176,7 +184,13 @@ int network_policy_from_json(const json_t *value, const char *origin, struct net
 int network_policy_read_host_ports(const struct json_at *at, struct network_policy *ret,
                                    struct err *err);
 
-/* network_policy_from_json() of a text. */
+/* The proxy ends TLS somewhere: of hosts with hooks or credentials, or of all in limited mode. */
+bool network_policy_ends_tls(const struct network_policy *policy);
+
+/* What the proxy is told: network_policy_to_json() with `mitm`, hooks and credentials with their secrets. */
+json_t *network_policy_to_proxy(const struct network_policy *policy);
+
+/* What network_policy_to_proxy() made, or any that has no `mitm`. */
 int network_policy_parse(const char *text, size_t len, struct network_policy *ret, struct err *err);
 
 /* New reference. network_policy_from_json() of it gives an equal policy, with its origins. */

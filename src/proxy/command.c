@@ -13,6 +13,7 @@
 #include "base/pass.h"
 #include "loop/loop.h"
 #include "proxy/connection.h"
+#include "proxy/ender.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
 
@@ -31,7 +32,8 @@ void command_decide(const struct command *command, const struct target *target, 
     const struct network_request request = {.host = &target->host,
                                             .port = target->port,
                                             .protocol = target->protocol,
-                                            .method = method};
+                                            .method = method,
+                                            .is_looked_into = command->ender};
 
     network_policy_decide(&command->policy, &request, ret);
     if (ret->verdict != NETWORK_ASK)
@@ -140,7 +142,7 @@ static int read_policy(int fd, struct network_policy *ret, struct err *err)
     return network_policy_parse(text.data ? text.data : "", text.len, ret, err);
 }
 
-struct command *command_new(struct proxy *proxy, int channel, int policy, unsigned flags)
+struct command *command_new(struct proxy *proxy, int channel, int policy, int tls, unsigned flags)
 {
     struct command *command = alloc_zero(1, sizeof *command);
     struct err err;
@@ -150,6 +152,7 @@ struct command *command_new(struct proxy *proxy, int channel, int policy, unsign
     command->channel = channel;
     command->listener = -1;
     way_in_init(&command->way_in);
+    command->ender = tls < 0 ? NULL : ender_join(proxy, tls);
     command->asks = flags & PROXY_HELLO_ASKS;
     command->traces = flags & PROXY_HELLO_TRACES;
     dns_server_init(&command->dns);
@@ -185,6 +188,7 @@ void command_free(struct command *command)
         close(command->listener);
     loop_watch_free(command->channel_watch);
     close(command->channel);
+    ender_leave(command->ender);
     network_policy_done(&command->policy);
     list_remove(&command->in_commands);
     proxy_command_ended(command->proxy);

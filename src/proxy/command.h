@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 
+struct ender;
 struct loop_timer;
 struct loop_watch;
 struct proxy;
@@ -22,6 +23,7 @@ struct command {
     struct loop_watch *channel_watch;
     bool asks, traces;
     struct network_policy policy;
+    struct ender *ender; /* of TLS; NULL: there is none */
     struct facts facts;
     struct questions questions;
     struct names names;
@@ -43,8 +45,9 @@ struct target {
     struct net_address meant; /* to which it did; zero: not known */
 };
 
-/* Takes the channel and reads the policy, which it closes. NULL: something is wrong with them. */
-struct command *command_new(struct proxy *proxy, int channel, int policy, unsigned flags);
+/* Takes the channel and `tls`, which may be -1, and reads the policy, which it closes. NULL: something is wrong with
+ * them. */
+struct command *command_new(struct proxy *proxy, int channel, int policy, int tls, unsigned flags);
 void command_free(struct command *command);
 
 /* The decision of the policy; what it would ask is NETWORK_DENY when nobody answers, or somebody has said no. `method`

@@ -13,7 +13,9 @@
 #include "base/auto.h"
 #include "base/str.h"
 #include "loop/loop.h"
+#include "policy/network_hook.h"
 #include "proxy/dial.h"
+#include "proxy/ended.h"
 #include "proxy/explicit.h"
 #include "proxy/http_flow.h"
 #include "proxy/http_message.h"
@@ -53,6 +55,7 @@ void connection_free(struct connection *connection)
         relay_reset(connection->client);
     explicit_free(connection->explicit);
     http_flow_free(connection->http);
+    ended_free(connection->ended);
     buf_done(&connection->last_words);
     free(connection);
 }
@@ -200,6 +203,15 @@ static enum relay_step pass_beginning(struct connection *connection, const struc
     return RELAY_GO_ON;
 }
 
+/* Of a name that is connected to by another one, or by number, hooks would say nothing. */
+static bool names_hooked(const struct connection *connection, const char *name)
+{
+    const struct network_hooks *hooks = connection->command->policy.hooks;
+
+    return hooks && network_hooks_has_hooks(hooks, name) &&
+           !str_eq(name, connection->target.host.text);
+}
+
 static enum relay_step look_at_tls(struct connection *connection, const struct tls_hello *hello,
                                    struct buf *in)
 {
@@ -211,7 +223,15 @@ static enum relay_step look_at_tls(struct connection *connection, const struct t
                             "TLS at port 80 does not go through the host's own proxy");
     if (*hello->name && !connection_may_name(connection, hello->name, strlen(hello->name)))
         return RELAY_STOP;
-    return opaque(connection, in);
+    if (names_hooked(connection, hello->name))
+        return refuse_bytes(connection, NETWORK_MITM_REQUIRED, NULL);
+    return ended_wants(connection) ? ended_leave(connection, in) : opaque(connection, in);
+}
+
+static enum relay_step not_ended(struct connection *connection, struct buf *in)
+{
+    return ended_has_to(connection) ? refuse_bytes(connection, NETWORK_MITM_REQUIRED, NULL)
+                                    : opaque(connection, in);
 }
 
 static enum relay_step look_at_http(struct connection *connection, struct buf *in, struct buf *out)
@@ -220,13 +240,14 @@ static enum relay_step look_at_http(struct connection *connection, struct buf *i
     case HTTP_LOOK_NO:
         if (connection->target.protocol == NETWORK_HTTP)
             return refuse_bytes(connection, NETWORK_NOT_ALLOWED, "it is not HTTP, at port 80");
-        return opaque(connection, in);
+        return not_ended(connection, in);
     case HTTP_LOOK_MAYBE:
         if (connection->target.protocol == NETWORK_HTTP &&
             connection->relay.flows[RELAY_UP].has_ended)
             return refuse_bytes(connection, NETWORK_NOT_ALLOWED, "it is not HTTP, at port 80");
-        return connection->relay.flows[RELAY_UP].has_ended ? opaque(connection, in)
-                                                           : pass_beginning(connection, in, out);
+        if (connection->relay.flows[RELAY_UP].has_ended)
+            return not_ended(connection, in);
+        return ended_has_to(connection) ? RELAY_GO_ON : pass_beginning(connection, in, out);
     case HTTP_LOOK_YES:
         break;
     }
@@ -243,7 +264,7 @@ enum relay_step connection_look(void *data, struct buf *in, struct buf *out)
     if (!in->len)
         return RELAY_GO_ON;
     if (connection->relay.flows[RELAY_DOWN].moved && connection->target.protocol != NETWORK_HTTP)
-        return opaque(connection, in);
+        return not_ended(connection, in);
     switch (tls_hello_read((const uint8_t *)in->data, in->len, &hello)) {
     case TLS_NONE:
         if (*in->data == TLS_FIRST && connection->target.protocol == NETWORK_HTTPS)
@@ -277,6 +298,11 @@ static void on_relay_end(void *data)
 {
     struct connection *connection = data;
 
+    if (connection->ended && connection->relay.ends[1].fd >= 0 && !connection->relay.is_broken &&
+        !ended_has_begun(connection->ended)) {
+        ended_begin(connection);
+        return;
+    }
     if (!connection->last_words.len) {
         connection_free(connection);
         return;
@@ -287,12 +313,31 @@ static void on_relay_end(void *data)
     connection_close(connection);
 }
 
+void connection_relay(struct connection *connection, int server)
+{
+    struct relay *relay = &connection->relay;
+
+    loop_watch_free(TAKE_PTR(connection->watch));
+    relay_init(relay, connection->command->proxy->loop, TAKE_FD(connection->client), server);
+    relay->data = connection;
+    relay->on_moved = on_moved;
+    relay->on_end = on_relay_end;
+    connection->is_relaying = true;
+    connection_limit_idle(connection);
+}
+
+void connection_start(struct connection *connection)
+{
+    struct err ignored;
+
+    if (relay_start(&connection->relay, &ignored))
+        connection_free(connection);
+}
+
 static void on_dialled(void *data, const struct dial_result *result)
 {
     struct connection *connection = data;
-    struct relay *relay = &connection->relay;
     struct refusal refusal = {.reason = result->reason};
-    struct err ignored;
 
     connection->dial = NULL;
     if (result->end == DIAL_TOO_LONG)
@@ -308,18 +353,11 @@ static void on_dialled(void *data, const struct dial_result *result)
     }
     connection->forwarder = result->forwarder;
     facts_done(connection->command, &connection->target);
-    loop_watch_free(TAKE_PTR(connection->watch));
-    relay_init(relay, connection->command->proxy->loop, TAKE_FD(connection->client), result->fd);
-    relay->data = connection;
-    relay->on_moved = on_moved;
-    relay->on_end = on_relay_end;
-    connection->is_relaying = true;
-    connection_limit_idle(connection);
-    relay_set_filter(relay, RELAY_UP, connection_look, LOOK_ROOM);
+    connection_relay(connection, result->fd);
+    relay_set_filter(&connection->relay, RELAY_UP, connection_look, LOOK_ROOM);
     if (connection->explicit)
         explicit_begin(connection);
-    if (relay_start(relay, &ignored))
-        connection_free(connection);
+    connection_start(connection);
 }
 
 /* --- deciding --- */

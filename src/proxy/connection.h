@@ -11,6 +11,7 @@
 #include "proxy/relay.h"
 
 struct dial;
+struct ended;
 struct explicit_client;
 struct http_flow;
 struct http_request;
@@ -29,6 +30,7 @@ struct connection {
     size_t
         passed; /* bytes of what the client says first that went on already; they are still in the flow's `in` */
     struct http_flow *http; /* once it is known to be plain HTTP */
+    struct ended *ended;    /* once its TLS is ended */
     const struct upstream
         *forwarder; /* the server is the host's own proxy, which wants whole URLs */
     bool is_relaying;
@@ -62,6 +64,11 @@ relay_filter_fn connection_look;
 
 /* Sends the last words, and reads on until the client has them. Not before its relay is over. */
 void connection_close(struct connection *connection);
+
+/* Sets the relay up between the client and this socket, which it takes; and starts it, with filters that the caller has set
+ * meanwhile. It may be over, and the connection freed, after that. */
+void connection_relay(struct connection *connection, int server);
+void connection_start(struct connection *connection);
 
 /* A head or hello has to be whole soon; and it is. */
 void connection_limit_first_bytes(struct connection *connection);

@@ -15,6 +15,7 @@
 #include "loop/loop.h"
 #include "proxy/connection.h"
 #include "proxy/dial.h"
+#include "proxy/ended.h"
 #include "proxy/http_message.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
@@ -138,14 +139,6 @@ static enum relay_step pass_request(void *data, struct buf *in, struct buf *out)
     return RELAY_GO_ON;
 }
 
-static bool write_reply(const struct http_reply_head *reply, struct buf *out)
-{
-    return buf_appendf(out, "HTTP/1.1 %d %s\r\n", reply->head.status,
-                       reply->head.status == 200 ? "OK" : "-") &&
-           http_write_fields(&reply->head, out) &&
-           buf_append_str(out, reply->is_interim ? "\r\n" : "Connection: close\r\n\r\n");
-}
-
 static enum relay_step pass_reply_body(struct explicit_client *client, struct buf *in,
                                        struct buf *out)
 {
@@ -185,7 +178,7 @@ static enum relay_step pass_reply(void *data, struct buf *in, struct buf *out)
         memcpy(text, in->data, len);
         text[len] = '\0';
         if (http_reply_read(text, len, client->method, &reply, &ignored) ||
-            reply.head.status == 101 || !write_reply(&reply, out)) {
+            reply.head.status == 101 || !http_write_reply(&reply, !reply.is_interim, out)) {
             buf_init(&connection->last_words, LIMIT_HEAD);
             refusal_write(connection, &bad, client->method, &connection->last_words);
             return RELAY_STOP;
@@ -307,11 +300,13 @@ static void forward(struct connection *connection, const struct http_request *re
         return;
     }
     command_decide(connection->command, &connection->target, request->head.method, &decision);
-    if (decision.verdict != NETWORK_DENY) {
+    refusal = (struct refusal){.reason = decision.reason, .rule = decision.rule};
+    if (decision.verdict != NETWORK_DENY && ended_has_to(connection))
+        refusal = (struct refusal){.reason = NETWORK_MITM_REQUIRED};
+    else if (decision.verdict != NETWORK_DENY) {
         reach(connection);
         return;
     }
-    refusal = (struct refusal){.reason = decision.reason, .rule = decision.rule};
     connection_tell(connection, &refusal);
     explicit_refuse(connection, &refusal);
 }

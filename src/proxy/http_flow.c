@@ -14,6 +14,7 @@
 #include "base/auto.h"
 #include "base/str.h"
 #include "proxy/connection.h"
+#include "proxy/ended.h"
 #include "proxy/http_message.h"
 #include "proxy/limits.h"
 #include "proxy/refusal.h"
@@ -96,6 +97,11 @@ static const char *judge(struct http_flow *flow, const struct http_request *requ
     if ((request->authority && !may_name(connection, request->authority)) ||
         (request->host && *request->host && !may_name(connection, request->host)))
         return ret->text;
+    *ret = (struct refusal){.reason = NETWORK_MITM_REQUIRED};
+    if (ended_has_to(connection)) {
+        connection_tell(connection, ret);
+        return "";
+    }
     *ret = (struct refusal){.reason = NETWORK_REASON_NONE};
     command_decide(connection->command, &connection->target, request->head.method, &decision);
     if (decision.verdict != NETWORK_DENY || decision.reason == NETWORK_NOT_ALLOWED)

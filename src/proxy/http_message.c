@@ -323,6 +323,24 @@ static bool is_framing(const char *name)
     return strcasecmp(name, "Transfer-Encoding") == 0 || strcasecmp(name, "Content-Length") == 0;
 }
 
+void http_drop_next_hop(struct http_head *head)
+{
+    const struct http_head was = *head;
+
+    head->field_count = 0;
+    for (size_t i = 0; i < was.field_count; i++)
+        if (is_framing(was.fields[i].name) || !is_for_next_hop(&was, was.fields[i].name))
+            head->fields[head->field_count++] = was.fields[i];
+}
+
+bool http_write_reply(const struct http_reply_head *reply, bool closes, struct buf *ret)
+{
+    return buf_appendf(ret, "HTTP/1.1 %d %s\r\n", reply->head.status,
+                       reply->head.status == 200 ? "OK" : "-") &&
+           http_write_fields(&reply->head, ret) &&
+           buf_append_str(ret, closes ? "Connection: close\r\n\r\n" : "\r\n");
+}
+
 bool http_write_fields(const struct http_head *head, struct buf *ret)
 {
     for (size_t i = 0; i < head->field_count; i++) {

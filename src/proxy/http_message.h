@@ -71,6 +71,12 @@ int http_reply_read(char *text, size_t len, const char *to, struct http_reply_he
 int http_body_read(struct http_body *body, const char *bytes, size_t len, size_t *ret_used,
                    bool *ret_is_over, struct err *err);
 
+/* Takes those fields out that are for the next hop alone. */
+void http_drop_next_hop(struct http_head *head);
+
+/* Appends the head of a reply, written anew. False: the limit of the buffer. */
+bool http_write_reply(const struct http_reply_head *reply, bool closes, struct buf *ret);
+
 /* Appends the fields of a head as "Name: value" lines, without those that are for the next hop alone (named in
  * Connection, and those of RFC 9110, 7.6.1), but with how the body is framed; and without Host. False: the
  * limit of the buffer. */

@@ -49,10 +49,11 @@ static void on_control(void *data, int fd, unsigned ready)
     if (len <= 0)
         loop_watch_free(TAKE_PTR(control));
     else if (len != (ssize_t)sizeof hello || hello.magic != PROXY_MAGIC ||
-             hello.version != PROXY_VERSION || count != PROXY_FDS)
+             hello.version != PROXY_VERSION || count <= PROXY_FD_POLICY || count > PROXY_FDS)
         pass_close(fds, count);
     else
-        command_new(data, fds[PROXY_FD_CHANNEL], fds[PROXY_FD_POLICY], hello.flags);
+        command_new(data, fds[PROXY_FD_CHANNEL], fds[PROXY_FD_POLICY],
+                    count > PROXY_FD_TLS ? fds[PROXY_FD_TLS] : -1, hello.flags);
     look_whether_over(data);
 }
 

@@ -20,6 +20,7 @@ struct proxy {
     uint64_t resolv_conf_mark; /* of the file as it was read */
     struct search search;      /* of that file */
     struct list commands;
+    struct list enders; /* of ender.h */
     /* of connections (connection.h) */
     struct deadline_queue resolving, connecting, trying, first_bytes, explicit_head, closing, idle;
     struct deadline_queue dns_streams;

@@ -16,7 +16,8 @@
  * A fact is in the channel before the program that it is about hears anything (NXDOMAIN, a reset, a byte), so
  * that the host has it when the program has ended.
  *
- * The policy is a sealed anonymous file: the JSON of policy/network_policy.h.
+ * The policy is a sealed anonymous file: the JSON of network_policy_to_proxy(). Where it has TLS ended, the third descriptor is the
+ * control socket of a cordon-tls (tls/tls_format.h), which all commands of the host share.
  *
  * The proxy is started with PROXY_CONTROL_FD and /dev/null as 0, 1 and 2, without capabilities, with
  * no_new_privs, with all signals blocked, where the host is root as user and group PROXY_NOBODY (if there is such a user) without further
@@ -43,7 +44,12 @@ enum {
     PROXY_DNS_PORT = 1009, /* UDP on 127.0.0.1 and [::1] */
 };
 
-enum proxy_descriptor { PROXY_FD_CHANNEL, PROXY_FD_POLICY, PROXY_FDS };
+enum proxy_descriptor {
+    PROXY_FD_CHANNEL,
+    PROXY_FD_POLICY,
+    PROXY_FD_TLS, /* may be missing */
+    PROXY_FDS
+};
 
 enum proxy_hello_flag {
     PROXY_HELLO_ASKS = 1,  /* somebody answers: hold what no rule is about */

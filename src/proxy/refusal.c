@@ -19,6 +19,8 @@ static const char *status_text(int status)
         return "Bad Request";
     case 403:
         return "Forbidden";
+    case 405:
+        return "Method Not Allowed";
     case 502:
         return "Bad Gateway";
     case 504:

@@ -216,6 +216,10 @@ static void run_filter(struct relay *relay, struct relay_flow *flow)
     case RELAY_STOP:
         relay_fail(relay);
         break;
+    case RELAY_LEAVE:
+        flow_end(&relay->flows[RELAY_UP]);
+        flow_end(&relay->flows[RELAY_DOWN]);
+        break;
     }
 }
 

@@ -29,6 +29,7 @@ enum relay_step {
     RELAY_PAUSE,  /* read nothing until relay_resume() */
     RELAY_END,    /* write what there is, then everything ends well */
     RELAY_STOP,   /* everything ends now, with a reset */
+    RELAY_LEAVE,  /* it ends, and leaves both sockets as they are, to be taken in on_end() */
 };
 
 /* Takes bytes from the front of `in` and appends what has to go on to `out`; what it leaves comes again with more. When

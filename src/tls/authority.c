@@ -186,7 +186,7 @@ static X509 *certificate_for(const struct authority *authority, const char *name
 static int choose_protocol(SSL *ssl, const uint8_t **ret, uint8_t *ret_len, const uint8_t *offered,
                            unsigned offered_len, void *data)
 {
-    static const uint8_t ours[] = "\x08http/1.1";
+    static const uint8_t ours[] = "\x08http/1.1\x08http/1.0";
 
     return SSL_select_next_proto((uint8_t **)(uintptr_t)ret, ret_len, ours, sizeof ours - 1,
                                  offered, offered_len) == OPENSSL_NPN_NEGOTIATED

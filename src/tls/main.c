@@ -109,13 +109,15 @@ static SSL *to_server(struct program *program, const char *name, struct err *err
     return NULL;
 }
 
-static int set_up(struct program *program, const struct tls_order *order, const int *fds,
-                  struct err *err)
+static int set_up(struct program *program, const struct tls_order *order, const char *read,
+                  size_t read_len, const int *fds, struct err *err)
 {
     struct connection *connection;
     struct pump_options options = {.loop = program->loop,
                                    .encrypted = fds[TLS_FD_ENCRYPTED],
                                    .plain = fds[TLS_FD_PLAIN],
+                                   .read = read,
+                                   .read_len = read_len,
                                    .on_answer = on_answer,
                                    .on_end = on_end};
 
@@ -141,10 +143,11 @@ static int set_up(struct program *program, const struct tls_order *order, const 
 static void on_control(void *data, int fd, unsigned ready)
 {
     struct program *program = data;
-    struct tls_order order = {0};
+    static char packet[sizeof(struct tls_order) + TLS_READ_MAX];
+    struct tls_order order;
     int fds[PASS_MAX];
     size_t count;
-    ssize_t len = pass_receive(fd, &order, sizeof order, MSG_DONTWAIT, fds, &count);
+    ssize_t len = pass_receive(fd, packet, sizeof packet, MSG_DONTWAIT, fds, &count);
     struct err err;
 
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
@@ -155,13 +158,14 @@ static void on_control(void *data, int fd, unsigned ready)
         look_for_end(program);
         return;
     }
-    if (len != (ssize_t)sizeof order || order.magic != TLS_MAGIC || order.version != TLS_VERSION ||
+    memcpy(&order, packet, sizeof order);
+    if (len < (ssize_t)sizeof order || order.magic != TLS_MAGIC || order.version != TLS_VERSION ||
         count != TLS_FDS || order.kind > TLS_ORDER_DIAL ||
         !memchr(order.name, '\0', sizeof order.name)) {
         pass_close(fds, count);
         return;
     }
-    if (set_up(program, &order, fds, &err))
+    if (set_up(program, &order, packet + sizeof order, (size_t)len - sizeof order, fds, &err))
         answer(order.id, err.msg);
 }
 

@@ -33,6 +33,7 @@ struct pump {
     bool is_connected;  /* the hands have been shaken */
     bool wants_write;   /* OpenSSL, before it can go on */
     bool is_broken;
+    BIO *before; /* what was read by somebody else; NULL: OpenSSL has taken all of it */
 };
 
 void pump_free(struct pump *pump)
@@ -167,9 +168,43 @@ static bool hand_on(struct way *way)
     return is_due;
 }
 
+/* OpenSSL reads what was read before, then the socket. */
+static void read_on(struct pump *pump)
+{
+    BIO *socket;
+
+    if (!pump->before || BIO_pending(pump->before))
+        return;
+    socket = BIO_new_socket(pump->options.encrypted, BIO_NOCLOSE);
+    pump->before = NULL;
+    if (socket)
+        SSL_set0_rbio(pump->options.ssl, socket);
+    else
+        pump->is_broken = true;
+}
+
+static bool read_before(struct pump *pump)
+{
+    const struct pump_options *options = &pump->options;
+
+    if (!options->read_len)
+        return true;
+    pump->before = BIO_new(BIO_s_mem());
+    if (!pump->before ||
+        BIO_write(pump->before, options->read, (int)options->read_len) != (int)options->read_len) {
+        BIO_free(pump->before);
+        return false;
+    }
+    BIO_set_mem_eof_return(pump->before, -1);
+    SSL_set0_rbio(options->ssl, pump->before);
+    pump->options.read = NULL;
+    return true;
+}
+
 /* Moves what can be moved at once. */
 static void work(struct pump *pump)
 {
+    read_on(pump);
     pump->wants_write = false;
     if (!pump->is_connected)
         shake_hands(pump);
@@ -244,7 +279,7 @@ struct pump *pump_new(const struct pump_options *options, struct err *err)
     pump->plain = pump->encrypted ? loop_watch_new(options->loop, options->plain, LOOP_NOTHING,
                                                    on_ready, pump, err)
                                   : NULL;
-    if (!pump->plain || SSL_set_fd(options->ssl, options->encrypted) != 1) {
+    if (!pump->plain || SSL_set_fd(options->ssl, options->encrypted) != 1 || !read_before(pump)) {
         if (pump->plain)
             err_set(err, ERR_SYSTEM, "OpenSSL does not take the socket");
         pump_free(pump);

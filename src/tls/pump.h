@@ -13,6 +13,8 @@ struct pump_options {
     SSL *ssl;      /* its own from then on: ready to connect or to accept */
     int encrypted; /* as are these two */
     int plain;
+    const char *read; /* what has been read of the encrypted one before */
+    size_t read_len;
     /* Once: the hands have been shaken (`why` is NULL), or will not be. */
     void (*on_answer)(void *data, struct pump *pump, const char *why);
     void (*on_end)(void *data, struct pump *pump); /* it frees itself after that */

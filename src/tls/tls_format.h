@@ -5,6 +5,7 @@
  *     cordon-tls -> host    over TLS_CA_FD, a pipe: the certificate of the authority, in PEM; then it is closed
  *     proxy -> cordon-tls   over TLS_CONTROL_FD (SOCK_SEQPACKET): struct tls_order, with the descriptors of
  *                           enum tls_descriptor, which are its own from then on
+ *                           behind it what has been read of the encrypted socket already, TLS_READ_MAX at most
  *     cordon-tls -> proxy   over the same socket: one struct tls_answer to each order
  *
  * It ends when the control socket and all connections have ended. It is started with these descriptors and
@@ -34,7 +35,7 @@ enum tls_descriptor {
     TLS_FDS
 };
 
-enum { TLS_ORDER_NAME = 256, TLS_ANSWER_WHY = 256 };
+enum { TLS_ORDER_NAME = 256, TLS_ANSWER_WHY = 256, TLS_READ_MAX = 20 << 10 };
 
 struct tls_order {
     uint32_t magic;

@@ -176,6 +176,13 @@ static int choose_hosts(struct workspace *workspace, const struct workspace_requ
                        narrows->origin,
                        is_bare ? "open, without a sandbox" : network_access_name(profile->network),
                        workspace->network_from, words->network, words->allow_host);
+    if (request->hosts->hooks && (is_bare || network_is_hosts(profile->network)))
+        return err_set(
+            err, ERR_INVALID,
+            "a credential cannot be kept from the command: the network is %s (from %s). Say "
+            "%s proxied, with %s for what it is to reach",
+            is_bare ? "open, without a sandbox" : network_access_name(profile->network),
+            workspace->network_from, words->network, words->allow_host);
     if (opens && request->network == WORKSPACE_RESTRICTED)
         return err_set(err, ERR_INVALID, "%s contradicts %s restricted", opens->origin,
                        words->network);

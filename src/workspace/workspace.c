@@ -31,6 +31,7 @@
 #include "sandbox/sandbox.h"
 #include "timeline/timeline.h"
 #include "workspace/choose.h"
+#include "workspace/credentials.h"
 #include "workspace/finder.h"
 #include "workspace/own_files.h"
 #include "workspace/presets.h"
@@ -518,9 +519,11 @@ int workspace_open(struct workspace *workspace, struct err *err)
         return 0;
     if (inside->has_no_env) /* else they are in that */
         workspace_preset_env(workspace, &env);
+    access_map_copy(&shown, &workspace->map);
+    if (shown.network == NETWORK_PROXIED && credentials_open(&shown, &env, err))
+        return -1;
     options.env = strv_view(&env);
     workspace_limits(workspace, &options.limits);
-    access_map_copy(&shown, &workspace->map);
     for (int i = 0; i < WORKSPACE_PROGRAMS; i++)
         if (owner->programs[i])
             own_files_show(owner->programs[i], owner->options.programs[i].why, &shown);

@@ -222,6 +222,7 @@ static const char *const network_keys[] = {"enabled",
                                            "publish",
                                            "dangerously_allow_non_loopback_proxy",
                                            "dangerously_allow_all_unix_sockets",
+                                           "credentials",
                                            "mitm",
                                            NULL};
 

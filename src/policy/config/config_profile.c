@@ -22,6 +22,7 @@
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "policy/config/config_hooks.h"
 #include "policy/config/config_reader.h"
 #include "policy/config/config_values.h"
 #include "policy/glob.h"
@@ -485,12 +486,12 @@ static int read_settings(const struct chain *chain, struct network_policy *ret,
     return 0;
 }
 
-/* What the merged table says about the network as a whole. ERR_UNSUPPORTED for rules on the content
- * of connections (`mitm`), which nothing here would enforce. */
+/* What the merged table says about the network as a whole. */
 static int read_network(const struct chain *chain, const char *home, struct profile *ret,
                         struct err *err)
 {
     struct network_policy *policy = &ret->network_policy;
+    const struct config_levels levels = {chain->config, chain->levels, chain->len};
     const struct toml_node *enabled;
     const struct toml_node *setting = NULL;
     size_t sockets = 0;
@@ -499,20 +500,10 @@ static int read_network(const struct chain *chain, const char *home, struct prof
     if (chain_find(chain, "network", "enabled", TOML_BOOLEAN, &enabled, err) ||
         read_settings(chain, policy, &setting, err) || read_domains(chain, policy, err) ||
         read_host_ports(chain, policy, err) || read_publications(chain, policy, err) ||
-        read_sockets(chain, home, ret, &sockets, err))
+        config_read_hooks(&levels, policy, err) || read_sockets(chain, home, ret, &sockets, err))
         return -1;
-    has_rules = policy->rules_len || policy->host_ports_len || policy->mode != NETWORK_MODE_FULL;
-    for (size_t i = 0; i < chain->len; i++) {
-        const struct toml_node *node = toml_find(toml_find(chain->levels[i], "network"), "mitm");
-
-        /* an empty table, or `mitm = false`, asks for nothing */
-        if (!node || !(node->kind == TOML_BOOLEAN ? node->boolean : node->len > 0))
-            continue;
-        config_fail(chain->config, node, err,
-                    "mitm: rules on the content of connections are not supported");
-        err->code = ERR_UNSUPPORTED;
-        return -1;
-    }
+    has_rules = policy->rules_len || policy->host_ports_len || policy->hooks ||
+                policy->mode != NETWORK_MODE_FULL;
     if (!enabled)
         ret->network =
             has_rules && !chain->config->is_codexs ? NETWORK_PROXIED : NETWORK_RESTRICTED;

@@ -35,7 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIRST_SPARE_FD = 16, CONTROL_FD = 3, END_MS = 100 };
+enum { FIRST_SPARE_FD = 16, CONTROL_FD = 3, COMPANION_FDS_MAX = 2, END_MS = 100 };
 
 _Static_assert((int)GUARD_CONTROL_FD == (int)CONTROL_FD && (int)PROXY_CONTROL_FD == (int)CONTROL_FD,
                "where they look");
@@ -77,8 +77,9 @@ struct spawn {
 };
 
 /* Standard input, output and error, and the control socket; -1 with errno. */
-static int pass_descriptors(int control)
+static int pass_descriptors(const struct companion *companion, int control)
 {
+    int more[COMPANION_FDS_MAX];
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     /* They may stand where others have to go. */
@@ -86,6 +87,14 @@ static int pass_descriptors(int control)
     null = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
     if (control < 0 || null < 0)
         return -1;
+    for (size_t i = 0; i < companion->more_len; i++) {
+        more[i] = fcntl(companion->more[i], F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
+        if (more[i] < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < companion->more_len; i++)
+        if (dup2(more[i], CONTROL_FD + 1 + (int)i) < 0) /* allow dup2: it is inherited */
+            return -1;
     for (int fd = 0; fd < 3; fd++)
         if (dup2(null, fd) < 0) /* allow dup2: the companion's own */
             return -1;
@@ -128,7 +137,7 @@ ON_OWN_STACK static int companion_child(void *argument)
     spawn->has_failed = true;
     if (is_nobody)
         become_nobody();
-    if (pass_descriptors(spawn->control) < 0)
+    if (pass_descriptors(spawn->companion, spawn->control) < 0)
         err_sys(spawn->err, "passing the control socket to %s", spawn->companion->word);
     else if (restrict_drop(spawn->err) == 0) {
         setsid();
@@ -199,6 +208,8 @@ static int start(struct companion *companion, const struct companion_start *star
         add_proxies(&env);
     if (env.len)
         spawn.env = strv_view(&env);
+    if (companion->env)
+        spawn.env = companion->env;
     spawn.control = pair[1];
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
@@ -242,6 +253,23 @@ void companion_reap(struct companion *companion)
     companion_lock(companion);
     reap(companion);
     companion_unlock(companion);
+}
+
+int companion_open(struct companion *companion, const struct companion_start *how, bool *ret_is_new,
+                   struct err *err)
+{
+    struct pollfd end = {.events = POLLIN};
+    int status = 0;
+
+    companion_lock(companion);
+    end.fd = companion->pid ? companion->pidfd : -1;
+    if (companion->pid && (companion->owner != getpid() || poll(&end, 1, 0) > 0))
+        leave(companion);
+    *ret_is_new = !companion->pid;
+    if (*ret_is_new)
+        status = start(companion, how, err);
+    companion_unlock(companion);
+    return status;
 }
 
 static int hand(struct companion *companion, const struct companion_start *how,

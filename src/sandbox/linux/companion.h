@@ -19,6 +19,9 @@ struct companion {
     const char *word;  /* for people: "the guard" */
     bool is_nobody;    /* root's runs as nobody */
     bool gets_proxies; /* the variables that name proxies, of our own environment */
+    const int *more;   /* descriptors that it has behind the control socket */
+    size_t more_len;
+    char *const *env; /* NULL: none, but for what `gets_proxies` says */
     /* What follows is the companion's own. */
     atomic_flag is_busy;
     unsigned users;
@@ -49,6 +52,10 @@ struct companion_start {
     const char *program;   /* companion_program() */
     bool dies_with_thread; /* the kernel kills it with the thread that starts it */
 };
+
+/* Starts it, if there is none or the last has died; its control socket is companion->control. `*ret_is_new`: it was. */
+int companion_open(struct companion *companion, const struct companion_start *start,
+                   bool *ret_is_new, struct err *err);
 
 /* Hands a command over to the companion, which is started if there is none or the last has died. */
 int companion_hand(struct companion *companion, const struct companion_start *start,

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/pass.h"
 #include "base/sys.h"
+#include "sandbox/linux/tls_link.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -41,7 +42,7 @@ char *proxy_link_program(const char *launcher)
 
 int proxy_link_policy(const struct network_policy *policy, struct err *err)
 {
-    json_t *json = network_policy_to_json(policy);
+    json_t *json = network_policy_to_proxy(policy);
     AUTO_FREE char *text = json_dumps(json, JSON_COMPACT);
 
     json_decref(json);
@@ -62,10 +63,13 @@ char *proxy_link_ports(const struct network_policy *policy)
 
 static int hand_over(const struct proxy_start *start, int channel, struct err *err)
 {
-    const int fds[PROXY_FDS] = {[PROXY_FD_CHANNEL] = channel, [PROXY_FD_POLICY] = start->policy};
+    const int fds[PROXY_FDS] = {[PROXY_FD_CHANNEL] = channel,
+                                [PROXY_FD_POLICY] = start->policy,
+                                [PROXY_FD_TLS] = start->ends_tls ? tls_link_control() : -1};
     const struct proxy_hello hello = {
         .magic = PROXY_MAGIC, .version = PROXY_VERSION, .flags = start->flags};
-    const struct companion_packet packet = {&hello, sizeof hello, fds, PROXY_FDS};
+    const struct companion_packet packet = {&hello, sizeof hello, fds,
+                                            start->ends_tls ? PROXY_FDS : PROXY_FD_TLS};
 
     return companion_hand(&the_proxy, &start->start, &packet, err);
 }

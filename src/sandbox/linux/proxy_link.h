@@ -32,6 +32,7 @@ void proxy_link_reap(void);
 struct proxy_start {
     struct companion_start start; /* of the program proxy_link_program() */
     int policy;                   /* sealed memory with the JSON of policy/network_policy.h */
+    bool ends_tls;                /* it gets the control socket of cordon-tls (tls_link.h) */
     uint32_t flags;               /* enum proxy_hello_flag */
 };
 

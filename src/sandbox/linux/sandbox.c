@@ -25,6 +25,7 @@
 #include "sandbox/linux/launcher_pool.h"
 #include "sandbox/linux/own_paths.h"
 #include "sandbox/linux/plan.h"
+#include "sandbox/linux/tls_link.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +51,7 @@ struct sandbox {
     int policy;     /* what the proxy is told; -1 */
     char *ports;    /* of the host's loopback that the network lets in */
     bool publishes; /* a command of it has published a port, though the network leads nowhere */
+    bool ends_tls;  /* the proxy does, by cordon-tls */
     struct launcher_pool launchers;
     struct strv env;   /* of presets, for every command */
     unsigned launches; /* that are open */
@@ -183,6 +185,11 @@ static int sandbox_find_proxy(struct sandbox *sandbox, struct err *err)
         return err_set(err, ERR_UNSUPPORTED,
                        "a proxied network needs the program " PROXY_PROGRAM ", which is missing: "
                        "install it beside cordon-linux-sandbox, or choose --network restricted");
+    sandbox->ends_tls = network_policy_ends_tls(policy) &&
+                        tls_link_open(sandbox->launcher, sandbox->options.dies_with_thread,
+                                      &sandbox->access, &sandbox->env, err) == 0;
+    if (network_policy_ends_tls(policy) && !sandbox->ends_tls)
+        return -1;
     sandbox->policy = proxy_link_policy(policy, err);
     return sandbox->policy < 0 ? -1 : 0;
 }
@@ -234,6 +241,8 @@ void sandbox_free(struct sandbox *sandbox)
     if (sandbox->ports || sandbox->publishes)
         proxy_link_leave();
     launcher_pool_done(&sandbox->launchers);
+    if (sandbox->ends_tls)
+        tls_link_leave();
     guard_link_reap();
     if (sandbox->ports || sandbox->publishes)
         proxy_link_reap();
@@ -455,6 +464,7 @@ static struct proxy_channel *launch_proxy_channel(const struct launch *launch, s
     const struct proxy_start start = {
         .start = {.program = sandbox->proxy, .dies_with_thread = sandbox->options.dies_with_thread},
         .policy = sandbox->policy,
+        .ends_tls = sandbox->ends_tls,
         .flags = (launch->asks ? PROXY_HELLO_ASKS : 0u) |
                  (sandbox->options.watch & WATCH_NETWORK ? PROXY_HELLO_TRACES : 0u),
     };

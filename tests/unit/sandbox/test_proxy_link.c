@@ -89,7 +89,7 @@ static int proxy_main(void)
     size_t count;
 
     while (pass_receive(PROXY_CONTROL_FD, &hello, sizeof hello, 0, fds, &count) == sizeof hello &&
-           count == PROXY_FDS) {
+           count == PROXY_FD_TLS) {
         if (pread(fds[PROXY_FD_POLICY], todo, sizeof todo - 1, 0) < 0 || strcmp(todo, "die") == 0)
             return 1;
         serve(fds[PROXY_FD_CHANNEL], todo);
