@@ -290,6 +290,8 @@ static void test_what_is_none_of_its_own_ends_the_channel(void **state)
     proxy_link_join();
     command_connects(&command);
     wait_for_end(&command);
+    assert_true(proxy_channel_next(command.channel, &fact));
+    assert_contains(fact.reason, "has died");
     assert_false(proxy_channel_next(command.channel, &fact));
     end.fd = proxy_channel_fd(command.channel);
     assert_int_equal(poll(&end, 1, 0), 0); /* not readable for ever */
