@@ -151,7 +151,8 @@ int explain_host(const struct settings *settings, const struct explain_question 
     const struct workspace *workspace = settings->workspace;
     const enum network_access network = workspace->map.network;
     struct net_host host;
-    struct network_request request = {.host = &host};
+    struct network_request request = {
+        .host = &host, .is_looked_into = true}; /* TLS is ended where the mode needs it */
 
     if (net_host_parse_port(question->host, &host, &request.port, err))
         return err_wrap(err, "--host");
