@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     const char *own[OWN_MAX + 1] = {0};
     struct sandbox_options options = {.mode = SANDBOX_AUTO,
                                       .access = &map,
-                                      .watch = WATCH_FACTS | WATCH_DESCRIPTORS,
+                                      .watch = WATCH_FACTS | WATCH_HOLDS | WATCH_DESCRIPTORS,
                                       .own_paths = own};
     struct launch launch = {0};
     struct sandbox *sandbox;
