@@ -114,6 +114,14 @@ def test_nor_can_one_of_another_cordon(place, victim, listen):
         assert ran.returncode != 0 and not is_changed(server, victim), ran
 
 
+def test_nor_can_one_whose_guard_connects(place, victim):
+    """With a restricted network a socket in the workspace is connected to by the guard, which is in no sandbox."""
+    with Server(place, listen=f"unix:{place.ws}/socket") as server:
+        ran = place.run("--", CORDON, "--connect", server.url, "run", "--profile", "danger-full-access", "--", "sh", "-c",
+                        f"echo changed > {victim}")
+        assert ran.returncode != 0 and not is_changed(server, victim), ran
+
+
 def test_nor_can_another_user(place):
     if os.geteuid() != 0:  # nobody else to be
         return
