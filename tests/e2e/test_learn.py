@@ -181,7 +181,7 @@ def test_the_network_is_no_matter_of_learning(place):
         .replace("--network", "")
 
 
-INSIDE = """ip link set lo up && ip addr add 93.184.216.34/32 dev lo || exit 99
+INSIDE = """ip link set lo up && ip addr add 12.0.0.1/32 dev lo && ip route add local 93.184.216.34 dev lo src 12.0.0.1 || exit 99
 exec 3< <(exec python3 -u -c 'import socketserver
 class Handler(socketserver.StreamRequestHandler):
     def handle(self):

@@ -46,7 +46,7 @@
  * our pid namespace (0), has no parent here. A launcher is known by its argv[0], which no command
  * can change: it neither traces its init nor may it be another process's parent. Commands of
  * another Cordon count, too, because to be served here would let them out of their sandbox just the
- * same. So does the guard of any: what is connected to by path is connected to by it, for a command. */
+ * same. So does the guard of any: what is connected to by path is connected to by it, for a command; and the proxy, which leads to a port of the host that a command was given. */
 #include "rpc/transport/peer_admission.h"
 
 #include "base/alloc.h"
@@ -211,10 +211,10 @@ struct socket_holders {
 /* --- one process --- */
 
 /* Of those that commands of any Cordon are below, or that connect in place of them. PLAN_LAUNCHER_NAME of
- * sandbox/launcher/plan_format.h, and GUARD_PROGRAM of guard/guard_format.h. */
+ * sandbox/launcher/plan_format.h, GUARD_PROGRAM of guard/guard_format.h, PROXY_PROGRAM of proxy/proxy_format.h. */
 static bool is_of_commands(pid_t pid)
 {
-    static const char *const names[] = {"cordon-init", "cordon-guard"};
+    static const char *const names[] = {"cordon-init", "cordon-guard", "cordon-proxy"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (proc_is_named(pid, names[i]))
@@ -223,7 +223,7 @@ static bool is_of_commands(pid_t pid)
 }
 
 /* `pid` (as seen from here) is a command of Cordon's, or was started by one at any depth: this
- * process is above it, or the launcher of any Cordon is; or it is a guard, which connects for commands. true also when that cannot be found out:
+ * process is above it, or the launcher of any Cordon is; or it is a guard or proxy, which connect for commands. true also when that cannot be found out:
  * it has ended, or cannot be seen. What is above this process itself does not count (of that,
  * processes that are further away than any login shell do not matter). */
 static bool is_sandboxed_pid(pid_t pid)
