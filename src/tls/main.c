@@ -206,12 +206,17 @@ int main(void)
 {
     struct program program = {0};
     struct err err;
+    int status;
 
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_DUMPABLE, 0); /* the key is in our memory */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-    if (run(&program, &err) == 0)
-        return 0;
-    fprintf(stderr, "cordon-tls: %s\n", err.msg);
-    return 1;
+    status = run(&program, &err);
+    if (status)
+        fprintf(stderr, "cordon-tls: %s\n", err.msg);
+    SSL_CTX_free(program.client);
+    authority_free(program.authority);
+    loop_watch_free(program.control);
+    loop_free(program.loop);
+    return status ? 1 : 0;
 }

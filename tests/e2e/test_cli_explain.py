@@ -227,7 +227,6 @@ extends = ":workspace"
     assert decided_by in answer["decided_by"] and note in answer["note"]
 
 
-@pytest.mark.no_userns
 def test_the_network_says_what_may_be_reached(place):
     options = ["--allow-host", "Example.org", "--deny-host", "a.example.org:25"]
     network = explain(place, *options)["network"]
