@@ -192,7 +192,7 @@ except OSError as error:
     assert process.stdout.readline().strip() == b"there"
     for pid in proxies():
         os.kill(pid, signal.SIGKILL)
-    assert process.stdout.readline().strip() == b"111"
+    assert process.stdout.readline().strip() in (b"111", b"104")  # refused, or reset when the listener goes
     assert process.wait() == 0
     place.stop(process)
     assert run(place, "true")["exit_code"] == 0
