@@ -20,6 +20,7 @@ import select
 import socket
 import struct
 import subprocess
+import tempfile
 import threading
 import traceback
 
@@ -116,8 +117,7 @@ class World:
 
     def __init__(self, names=None, addresses=("93.184.216.34", "93.184.216.35", "10.0.0.5"), hosts="", env=None, options=""):
         self.names, self.asked = names or {}, []
-        self.folder = pathlib.Path(os.environ["CORDON_TESTS"], f"world-{os.getpid()}")
-        self.folder.mkdir()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="world-", dir=os.environ["CORDON_TESTS"]))
         check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
         for name, text in (("resolv.conf", f"nameserver 127.0.0.1\noptions timeout:1 attempts:1\n{options}"), ("hosts", hosts)):
             (self.folder / name).write_text(text)
