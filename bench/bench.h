@@ -46,6 +46,7 @@ void bench_rules(struct bench *bench);
 void bench_patch(struct bench *bench);
 void bench_sessions(struct bench *bench);
 void bench_server(struct bench *bench);
+void bench_mcp(struct bench *bench);
 void bench_neighbours(struct bench *bench);
 void bench_works(struct bench *bench);
 void bench_guard(struct bench *bench);

@@ -201,6 +201,7 @@ static pid_t start_slirp(const struct networks *networks, const char *const *arg
     fd_text = alloc_strf("%d", configured[1]);
     slirp = fork();
     if (slirp == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(configured[0]);
         dup2(networks->bench->null, 1);
         dup2(networks->bench->null, 2);
@@ -218,7 +219,7 @@ static pid_t start_slirp(const struct networks *networks, const char *const *arg
         close(go[i]);
     }
     close(configured[0]);
-    return pid; /* slirp4netns ends with it */
+    return pid; /* slirp4netns ends with us */
 }
 
 static pid_t start_dial(const struct networks *networks, enum way way, const char *kind,

@@ -144,6 +144,7 @@ static const struct part {
     {"memory", "memory", bench_memory},
     {"sessions", "sessions", bench_sessions},
     {"server", "the exec server", bench_server},
+    {"mcp", "MCP", bench_mcp},
     {"neighbours", "one client beside others", bench_neighbours},
     {"tools", "work on 20,000 files", bench_tools},
     {"works", "programs that make files", bench_works},

@@ -4,7 +4,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "proxy/http_message.h"
+#include "base/http_message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -133,7 +133,14 @@ struct cordon_policy {
     const char *const
         *allow_hosts; /* HOST, HOST:PORT, with *.D or **.D in place of a name: what may be
                                        reached; the network is proxied then. NULL-terminated */
-    const char *const *deny_hosts; /* and what may not, whatever else allows it */
+    const char *const *deny_hosts;  /* and what may not, whatever else allows it */
+    const unsigned *host_ports;     /* of this machine's localhost, that may be reached as the
+                                      command's own; the network is proxied then. 0 ends them */
+    const char *const *publish;     /* [ADDR:]HOSTPORT:PORT, ports of the command that this machine
+                                      sees while it runs: cordon_session_published() */
+    const char *const *credentials; /* NAME=HOST[,HOST], variables of this process whose secret the
+                                       command uses for these hosts by https, and does not see */
+    int allow_local_binding; /* hosts that are allowed may have addresses that are not public */
 };
 
 #define CORDON_NO_LIMIT UINT64_MAX
@@ -264,6 +271,7 @@ struct cordon_result {
                            well all the same; NULL */
     const char *events; /* with a trace: an array of JSON, the newest 4096 at most; NULL: none was
                            asked for, or nobody saw: no sandbox, or no guard on this host */
+    const char *const *published; /* as cordon_session_published() has it */
 };
 
 CORDON_API int cordon_run(struct cordon_engine *engine, const struct cordon_run_options *options,
@@ -426,6 +434,10 @@ CORDON_API int cordon_session_start(struct cordon_engine *engine,
                                     const struct cordon_session_options *options,
                                     struct cordon_session **ret_session,
                                     struct cordon_error *error);
+
+/* Its ports that this machine sees, or saw until it ended: "ADDR:HOSTPORT:PORT" with what they have
+ * got. NULL-terminated; borrowed until the next call of this. */
+CORDON_API const char *const *cordon_session_published(struct cordon_session *session);
 
 /* Kills it, if it still runs. To be called before cordon_close(). */
 CORDON_API void cordon_session_free(struct cordon_session *session);

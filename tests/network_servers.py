@@ -9,6 +9,13 @@ import subprocess
 import tempfile
 
 NOBODY = 65534
+
+
+def find_program(name):
+    """Debian keeps the servers of PostgreSQL where no PATH leads."""
+    return shutil.which(name) or next(map(str, pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}")), None)
+
+
 H2 = """
 const fs = require("fs"), http2 = require("http2"), at = process.argv[1];
 http2.createSecureServer({key: fs.readFileSync(at + "/key.pem"), cert: fs.readFileSync(at + "/cert.pem")})
@@ -81,12 +88,12 @@ class Servers:
         if os.geteuid() == 0:
             os.chown(folder, NOBODY, NOBODY)
             become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        subprocess.run([*become, "initdb", "-A", "trust", "-N", "-U", "test", "-D", folder / "data"], check=True,
+        subprocess.run([*become, find_program("initdb"), "-A", "trust", "-N", "-U", "test", "-D", folder / "data"], check=True,
                        capture_output=True, cwd="/", env=self.env)
         with contextlib.suppress(OSError):
             (folder / "data/postgresql.conf").open("a").write("fsync = off\n")
         with open(folder / "data/pg_hba.conf", "a", encoding="ascii") as file:
             file.write("host all all all trust\n")
         chdir = ["env", f"--chdir={folder}"]
-        return self.spawn("postgres", "-D", folder / "data", "-p", 5433, "-h", "*", "-k", folder, become=[*become, *chdir],
+        return self.spawn(find_program("postgres"), "-D", folder / "data", "-p", 5433, "-h", "*", "-k", folder, become=[*become, *chdir],
                           ready=b"ready to accept connections")

@@ -11,7 +11,9 @@ capabilities over it.
 """
 import contextlib
 import http.server
+import io
 import json
+import mimetypes
 import os
 import pathlib
 import re
@@ -24,6 +26,8 @@ import subprocess
 import sys
 import threading
 
+from forgiving import OpenProxy, readings
+
 ADDRESSES = ["11.0.0.1", "11.0.0.2", "11.0.0.3", "2a00::1", "2a00::2"]
 PRIVATE = ["10.0.0.1", "169.254.169.254", "192.168.1.1"]
 OWN = ["12.0.0.1", "2a01::1"]  # the host has these itself; the others are here, and are not its own
@@ -35,22 +39,25 @@ NAMES = {"good.test": ["11.0.0.1"], "evil.test": ["11.0.0.2"], "six.test": ["2a0
 
 
 class World:
-    """What a test has in its hands."""
+    """What a test has in its hands. `is_open`: with a proxy without rules where Cordon's is inside, a resolver beside it, and
+    servers at the addresses that Cordon's names have inside."""
 
-    def __init__(self, place):
-        self.place = place
+    def __init__(self, place, through=(), is_open=False):
+        """`through`: a program that runs others as on a lesser host, with its arguments."""
+        self.place, self.through = place, [str(word) for word in through]
+        self.is_open = is_open
         self.base = place.base / "world"
         self.base.mkdir()
         self.names = dict(NAMES)
         self.ca = self.base / "ca.pem"
 
     def __enter__(self):
-        certify(self.base)
+        certify(self.base, self.names)
         self.tell_names()
         kind = ["--net", "--mount"] if os.geteuid() == 0 else [
             "--user", "--map-current-user", "--keep-caps", "--net", "--mount"]
         self.process = subprocess.Popen(
-            ["unshare", *kind, sys.executable, "-B", __file__, str(self.base)],
+            ["unshare", *kind, sys.executable, "-B", __file__, str(self.base), *["open"] * self.is_open],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.place.cleanup.callback(self.end)
         assert self.process.stdout.readline() == b"ready\n"
@@ -76,7 +83,7 @@ class World:
         kind = ["--net", "--mount"]
         if os.geteuid() != 0:
             kind += ["--user", "--preserve-credentials"]
-        return ["nsenter", "-t", str(self.process.pid), *kind, f"--wd={self.place.ws}", "--"]
+        return ["nsenter", "-t", str(self.process.pid), *kind, f"--wd={self.place.ws}", "--", *self.through]
 
     def start(self, *words, **kwargs):
         from harness import CORDON
@@ -105,7 +112,7 @@ class World:
         return [event for event in map(json.loads, lines) if server in (None, event["server"])]
 
 
-def certify(folder):
+def certify(folder, names):
     """A certificate authority, and a certificate by it for all names."""
     def openssl(*argv):
         subprocess.run(["openssl", *argv], check=True, capture_output=True, cwd=folder)
@@ -113,8 +120,8 @@ def certify(folder):
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     openssl("req", "-x509", *key, "-subj", "/CN=test", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2")
     openssl("req", *key, "-subj", "/CN=x", "-keyout", "key.pem", "-out", "request.pem")
-    names = [f"DNS:{name}" for name in NAMES] + [f"IP:{address}" for address in ADDRESSES + OWN]
-    (folder / "names").write_text("subjectAltName=" + ",".join(names) + "\n")
+    known = [f"DNS:{name}" for name in names] + [f"IP:{address}" for address in ADDRESSES + OWN]
+    (folder / "names").write_text("subjectAltName=" + ",".join(known) + "\n")
     openssl("x509", "-req", "-in", "request.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2",
             "-CAcreateserial", "-extfile", "names", "-out", "cert.pem")
 
@@ -136,8 +143,43 @@ def note_tokens(server, data, **what):
         note(server, found=found.decode(), **what)
 
 
+class Heard(io.RawIOBase):
+    """What is read, kept."""
+
+    def __init__(self, inner):
+        self.inner, self.bytes = inner, bytearray()
+
+    def readable(self):
+        return True
+
+    def readinto(self, into):
+        count = self.inner.readinto(into)
+        self.bytes += into[:count or 0]
+        return count
+
+    def close(self):
+        self.inner.close()
+        super().close()
+
+
 class Web(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+
+    def setup(self):
+        super().setup()
+        self.heard = Heard(self.rfile.detach())
+        self.rfile = io.BufferedReader(self.heard)
+
+    def finish(self):
+        """What other servers would have read, of requests with the mark of an attack for another host."""
+        with contextlib.suppress(OSError):  # what was left unread is heard, too
+            self.connection.settimeout(0.05)
+            while b"token-" in self.heard.bytes and self.rfile.read(65536):
+                pass
+        for who, _, target, host in readings(bytes(self.heard.bytes)) if b"token-" in self.heard.bytes else ():
+            if host not in (None, b"good.test"):
+                note_tokens("reading", target, by=who, host=host.decode(errors="replace"))
+        super().finish()
 
     def chunks(self):
         body = b""
@@ -161,6 +203,9 @@ class Web(http.server.BaseHTTPRequestHandler):
             text = self.of_package()
         elif self.path.startswith("/git/"):
             head, text = self.by_git(body)
+        elif self.path.startswith("/files/"):
+            name = self.path.lstrip("/") + ("index.html" if self.path.endswith("/") else "")
+            head, text = [("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream")], (base / name).read_bytes()
         self.send_response(200)
         for key, value in head:
             self.send_header(key, value)
@@ -323,8 +368,13 @@ def main():
         subprocess.run(["mount", "--bind", base / name, os.path.realpath(f"/etc/{name}")], check=True)
     tcp = [(80, Web, Server), (8080, Web, Server), (7, Echo, Server), (22, Banner, Server),
            (5432, Echo, Server), (443, Web, Secure), (8443, Web, Secure), (53, DnsTcp, Server)]
+    if sys.argv[2:]:
+        ip("route", "add", "local", "198.18.0.0/15", "dev", "lo")
+        ip("address", "add", "fe80::1/128", "dev", "lo", "nodad")
+        tcp += [(1008, OpenProxy, Server), (1009, DnsTcp, Server)]
     servers = [kind(("::", port), handler) for port, handler, kind in tcp]
     servers += [UdpServer(("::", port), handler) for port, handler in ((53, DnsUdp), (7, UdpEcho), (443, UdpEcho))]
+    servers += [UdpServer(("::", 1009), DnsUdp)] * len(sys.argv[2:])
     servers += [Unix(name, UnixNote) for name in ("\0world", str(base / "sock"))]
     for server in servers:
         threading.Thread(target=server.serve_forever, args=(5,), daemon=True).start()

@@ -1,79 +1,288 @@
-/** The `sandbox` object of the protocol. In its place: the name of a profile of the server's user; null or nothing:
- * the profile that the configuration there says, else workspace-write; 'none': no sandbox at all. */
-export type SandboxObject = Record<string, unknown>;
+/**
+ * Commands in a sandbox: a client of Cordon.
+ *
+ * ```js
+ * import { spawn } from 'cordon';
+ *
+ * const client = await spawn(); // a server of its own; connect(URL): another
+ * const result = await client.run('make test', { cwd: '/work', timeoutMs: 600000 });
+ * console.log(result.exitCode, result.text, result.denials);
+ *
+ * const command = await client.start(['npm', 'run', 'dev'], { cwd: '/work' });
+ * for await (const line of command.lines()) console.log(line);
+ * await client.close();
+ * ```
+ *
+ * Nothing has to be said to be safe: a command may write its workspace and temporary folders of its own, and
+ * has no network. `sandbox` says it otherwise. Plain ECMAScript modules with types (import them in a file `.mjs`, or
+ * with `"type": "module"`), without dependencies, for Node 18 or newer; with Node 24 or TypeScript, `await using` ends clients, commands, sessions and handles.
+ *
+ * Installed by the npm package (`npm install ./cordon-*.tgz`), which has the program `cordon` in it, too. The program
+ * cannot be changed by its commands, wherever it lies; but what else runs outside of the sandbox, such as your own
+ * program, this client and `node_modules/.bin`, has to lie where they cannot write, and so not in their workspace.
+ */
+/// <reference types="node" />
 
-/** One in the words of `cordon run`, laid over a profile of the server's user. */
-export interface NamedSandbox extends SandboxObject {
-  /** null: what the configuration there says. */
-  profile: string | null;
+// --- Connecting ---
+
+/** Of connect() and spawn(). */
+export interface ClientOptions {
+  /** What calls have that say none. */
+  sandbox?: AnySandbox;
+  /** Answers what the server asks: then what a sandbox refuses waits for the answer, if the sandbox says no
+   * other `watch`. */
+  onQuestion?: Asked;
+  /** How long the server may take to answer at first. Default 30000. */
+  timeoutMs?: number;
+  /** For the server's logs. */
+  name?: string;
+}
+
+/** Of connect(). */
+export interface ConnectOptions extends ClientOptions {
+  /** Is sent. Without one, a server at a loopback address has to know the user's own token, if there is
+   * one, which is shown to be known and never sent; '' is for a server that does not. */
+  token?: string;
+  /** How long a lost connection is made anew; 0: not at all. Default 45000. */
+  reconnectForMs?: number;
+  /** The session of an earlier client. */
+  resume?: string;
+}
+
+/** Of spawn(). */
+export interface SpawnOptions extends ClientOptions {
+  /** What serves on its standard input and output. Default: `cordon serve --listen stdio`, with the program in this
+   * package, or the first in an absolute folder of the PATH. */
+  argv?: string[];
+}
+
+/** Connects to ws://HOST:PORT, wss://HOST:PORT or unix:PATH. A lost connection is made anew: the session goes
+ * on, and the output of the time in between is fetched, so that events come once and in order. Calls that were
+ * on their way reject with Disconnected; Process.write() is repeated and still written once. The server keeps
+ * a session for 80 s: `resume` and Client.takeUp() go on with it in another program. */
+export function connect(url: string, options?: ConnectOptions): Promise<Client>;
+
+/** Starts a server of our own, which ends with the client. */
+export function spawn(options?: SpawnOptions): Promise<Client>;
+
+/** Client.run() of a server that is started for this one command. */
+export function run(argv: string | string[], options?: RunOptions & { onQuestion?: Asked }): Promise<Result>;
+
+/** A connection, made by connect() or spawn(). */
+export class Client implements AsyncDisposable {
+  /** For ConnectOptions.resume. */
+  readonly sessionId: string;
+  /** Of the server's environment, as environment/info tells. */
+  readonly info: Record<string, unknown>;
+  readonly files: Files;
+  readonly sessions: Sessions;
+  sandbox: AnySandbox | undefined;
+  onQuestion: Asked | undefined;
+  /** By method: they answer other requests of the server. */
+  handlers: Handlers;
+  /** Notifications that belong to no process of this client. */
+  onEvent: (method: string, params: Record<string, unknown>) => void;
+  private constructor();
+  /** Runs a command to its end: a program with its arguments, or a text for `sh -c`. */
+  run(argv: string | string[], options?: RunOptions): Promise<Result>;
+  /** Starts a command. */
+  start(argv: string | string[], options?: StartOptions): Promise<Process>;
+  /** Applies a patch in the apply_patch grammar below `cwd`, all of it or nothing. Of `task`, "check" and "diff"
+   * change nothing. */
+  patch(patch: string, options?: { cwd?: string; sandbox?: AnySandbox; task?: 'apply' | 'check' | 'diff' }): Promise<Patched>;
+  /** What a sandbox lets a command do, and who decided it, as `cordon explain --json` says it: of one `path`, of one
+   * `host` (HOST or HOST:PORT), of a command (`argv`, which is not run), or of everything. */
+  explain(options?: { cwd?: string; sandbox?: AnySandbox; path?: string; access?: 'read' | 'write'; host?: string;
+    argv?: string[] }): Promise<Record<string, any>>;
+  /** Any method of the protocol (docs/protocol.md). Without an answer in time, or when `signal` says so, nobody
+   * knows whether it was carried out; but calls of a session are taken back, and lose no output. */
+  call(method: string, params?: Record<string, unknown>, options?: CallOptions): Promise<any>;
+  /** A process of this session that another client started (ConnectOptions.resume). */
+  takeUp(processId: string): Promise<Process>;
+  /** What a process did that was started with `trace`, event by event until it is closed. Any number of
+   * readers. What was not kept until it was read is one "lost". */
+  timeline(processId: string, after?: number): AsyncGenerator<TimelineEvent, void, undefined>;
+  /** Ends the connection. What runs goes on for as long as the server keeps the session; a server of our own
+   * ends with all that it runs. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Of calls that may be given up. */
+export interface CallOptions {
+  /** The call rejects with its reason. */
+  signal?: AbortSignal;
+  /** The call rejects with TimedOut. */
+  timeoutMs?: number;
+}
+
+/** Answers of a program to requests of the server, besides `onQuestion`. */
+export interface Handlers {
+  'approval/request'?: (request: ApprovalRequest) => Approval | Promise<Approval>;
+  [method: string]: ((params: any) => unknown) | undefined;
+}
+
+/** What Client.patch() did. */
+export interface Patched {
+  applied: boolean;
+  files: { path: string; change: string; from: string | null; lines_added: number; lines_removed: number }[];
+  /** With `task` "diff". */
+  diff: string | null;
+  /** Why nothing was changed. */
+  error: string | null;
+}
+
+// --- Commands ---
+
+/** Of Client.start(). */
+export interface StartOptions {
+  /** By default the server's own folder, from which it counts. */
   cwd?: string;
-  network?: 'restricted' | 'enabled';
-  watch?: 'off' | 'facts' | 'ask' | 'learn';
-  judge?: 'command' | 'every-exec';
-  git?: 'read' | 'commit';
-  mode?: 'auto' | 'require' | 'disabled';
-  protect?: string[];
-  writable?: string[];
-  readable?: string[];
-  deny?: string[];
-  sockets?: string[];
-  /** Names of presets for tools, as of `cordon run --with`. */
-  with?: string[];
+  /** The whole environment; missing: the server's without secrets. */
+  env?: Record<string, string>;
+  /** Laid over it. */
+  extraEnv?: Record<string, string>;
+  /** Missing: that of the client, else what the configuration of the server's user says, else workspace-write. */
+  sandbox?: AnySandbox;
+  tty?: boolean;
+  /** write() is wanted. */
+  stdin?: boolean;
+  /** Rows and columns of the terminal. */
+  size?: [number, number];
+  processId?: string;
+  arg0?: string;
+  /** What timeline() tells. */
+  trace?: Trace[];
+  maxMemoryBytes?: number;
+  /** Of each process. */
+  maxCpuTimeMs?: number;
+  /** Processes and threads. */
+  maxPids?: number;
+  /** Of a file that it writes. */
+  maxFileBytes?: number;
+  maxFiles?: number;
+  maxAddressSpaceBytes?: number;
+  /** So much of the output that no longer fits into the server's memory is kept on disk. */
+  spoolBytes?: number;
+  /** These as docs/protocol.md says for process/start. An option that is none is a TypeError. */
+  envPolicy?: Record<string, unknown>;
+  metadata?: { threadId?: string; toolCallId?: string };
+  enforceManagedNetwork?: boolean;
+  managedNetwork?: Record<string, unknown>;
+  networkProxy?: Record<string, unknown>;
 }
 
-export interface SandboxOptions {
-  /** Absolute paths, or ":root", ":minimal", ":project_roots", ":tmpdir", ":slash_tmp". */
-  read?: string[];
-  write?: string[];
-  /** These may also be patterns. */
-  deny?: string[];
-  network?: boolean;
-  /** "ask": what it refuses waits while the client is asked (Client.handlers). */
-  watch?: 'off' | 'facts' | 'ask' | 'learn';
+/** Of Client.run(). */
+export interface RunOptions extends StartOptions, CommunicateOptions {
+  /** All that it gets to read. */
+  input?: string | Uint8Array;
+  /** CommandFailed if it does not end with 0. */
+  check?: boolean;
 }
 
-/** Everything may be read, the workspace and temporary directories written, unless the options say else. */
-export function sandbox(workspace: string, options?: SandboxOptions): SandboxObject;
+/** Of Process.communicate(). */
+export interface CommunicateOptions {
+  /** Of each stream the first bytes are kept. Default 16 MiB. */
+  maxOutput?: number;
+  /** Ends the command, and the call rejects with its reason. */
+  signal?: AbortSignal;
+  /** Then the command is ended (SIGTERM, 2 seconds, SIGKILL), and the call rejects with TimedOut. */
+  timeoutMs?: number;
+}
 
-export class CordonError extends Error {}
+/** A running command, made by Client.start(). `await using` ends it at the end of the block, with all that it
+ * started; `for await` gives its events. */
+export class Process implements AsyncIterable<ProcessEvent>, AsyncDisposable {
+  readonly id: string;
+  readonly sandboxType: string;
+  /** For people: limits that do not hold as they are meant. */
+  readonly warnings: string[];
+  readonly exit: Exited | null;
+  readonly isClosed: boolean;
+  private constructor();
+  /** Everything that happens, in order, until it is closed. For one reader. */
+  events(): AsyncGenerator<ProcessEvent, void, undefined>;
+  [Symbol.asyncIterator](): AsyncGenerator<ProcessEvent, void, undefined>;
+  /** The bytes of one stream or of all, as they come; for one reader, as events(). Readable.from() makes a stream
+   * of it. */
+  output(stream?: Stream): AsyncGenerator<Buffer, void, undefined>;
+  /** Whole lines of one stream or of all, without their ends; what is no UTF-8 is replaced, and a line of more than
+   * 1 MiB comes in pieces. For one reader; a loop that was left may be begun again, with the next line. */
+  lines(stream?: Stream): AsyncGenerator<string, void, undefined>;
+  /** Client.timeline() of this process. */
+  timeline(after?: number): AsyncGenerator<TimelineEvent, void, undefined>;
+  /** Writes `data` and ends the input, and collects output until it is closed. */
+  communicate(data?: string | Uint8Array, options?: CommunicateOptions): Promise<Result>;
+  /** How the command ended. Its output may go on, if it left something behind. */
+  wait(): Promise<Exited>;
+  /** Sends input; InputClosed when it takes none. Written once, also when the connection is lost meanwhile. */
+  write(data: string | Uint8Array): Promise<void>;
+  /** false: it had no input, or it was closed before. */
+  closeStdin(): Promise<boolean>;
+  /** SIGINT, as by Ctrl-C. */
+  interrupt(): Promise<void>;
+  /** Ends it with all that it started; after SIGTERM and `graceMs` if there are any. Whether it was still
+   * running. */
+  terminate(graceMs?: number): Promise<boolean>;
+  resize(rows: number, columns: number): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
 
-/** The connection is gone. A call that was on its way may have been carried out or not. */
-export class Disconnected extends CordonError {}
-
-/** The server's answer to a call is an error. */
-export class RpcError extends CordonError {
-  static readonly NOT_FOUND: -32004;
-  static readonly INVALID_REQUEST: -32600;
-  static readonly UNKNOWN_METHOD: -32601;
-  static readonly INVALID_PARAMS: -32602;
-  static readonly INTERNAL: -32603;
-  static readonly SESSION_ATTACHED: -32010;
-  readonly code: number;
+/** What Client.run() and Process.communicate() give. */
+export class Result {
+  private constructor();
+  /** Of a terminal: everything. */
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  readonly exit: Exited;
+  /** Bytes that are in neither, because there were too many. */
+  readonly lost: number;
+  /** Of the command; 128 + n for signal n. */
+  readonly exitCode: number;
+  /** What was refused to it. */
+  readonly denials: Denial[];
+  /** `stdout` as text; what is no UTF-8 is replaced. */
   readonly text: string;
-  readonly data: unknown;
-  constructor(code: number, message: string, data?: unknown);
+  /** Itself, or CommandFailed when the command did not end with 0. */
+  check(): this;
 }
 
+/** "pty" with a terminal. */
+export type Stream = 'stdout' | 'stderr' | 'pty';
+
+/** What happens to a command. */
+export type ProcessEvent = Output | Gap | Exited | Closed;
+
+/** Bytes that were written. */
 export interface Output {
   type: 'output';
-  stream: 'stdout' | 'stderr' | 'pty';
+  stream: Stream;
   data: Buffer;
   /** Of its first byte in all output; missing: the server does not tell. */
   offset?: number;
 }
 
-/** Output that is not retained any more. */
+/** Output that is not retained any more: its reader was away for too long, or too slow (32 MiB). */
 export interface Gap {
   type: 'gap';
   bytes: number;
 }
 
+/** How a command ended. */
 export interface Exited {
   type: 'exited';
+  /** 128 + n for signal n. */
   exitCode: number;
+  /** It failed, and the sandbox refused it something. */
   sandboxDenied: boolean;
+  /** "SIGKILL" */
   signal: string | null;
   denials: Denial[];
+}
+
+/** The last event: nothing holds the output open any more. */
+export interface Closed {
+  type: 'closed';
 }
 
 /** Something that was refused, as in process/exited. */
@@ -88,6 +297,9 @@ export interface Denial {
   port: number | null;
   errno: string | null;
   decided_by: string | null;
+  /** Of a host. */
+  reason?: string | null;
+  /** What would allow it, by the options of `cordon run`: --allow-host is `allowHosts` of a Sandbox. */
   remedy: string;
   program: string | null;
   pid: number | null;
@@ -100,22 +312,7 @@ export interface Denial {
   aside: boolean;
 }
 
-/** The last event: nothing holds the output open any more. */
-export interface Closed {
-  type: 'closed';
-}
-
-export type ProcessEvent = Output | Gap | Exited | Closed;
-
-export interface Result {
-  /** Of a terminal: everything. */
-  stdout: Buffer;
-  stderr: Buffer;
-  exit: Exited;
-  /** Bytes. */
-  lost: number;
-}
-
+/** What a timeline tells. */
 export type Trace = 'files' | 'network' | 'exec';
 
 /** Something that a process did, or was refused: docs/timeline.md. */
@@ -152,186 +349,56 @@ export interface TimelineEvent {
   signal?: number | null;
 }
 
-/** Made by Client.start(). */
-export class Process implements AsyncIterable<ProcessEvent> {
-  readonly id: string;
-  readonly sandboxType: string;
-  readonly exit: Exited | null;
-  readonly isClosed: boolean;
-  private constructor();
-  /** Everything that happens, in order, until it is closed. For one reader. */
-  events(): AsyncGenerator<ProcessEvent, void, undefined>;
-  [Symbol.asyncIterator](): AsyncGenerator<ProcessEvent, void, undefined>;
-  /** Client.timeline() of this process. */
-  timeline(after?: number): AsyncGenerator<TimelineEvent, void, undefined>;
-  /** Writes `data` and ends the input, and collects all output until it is closed. */
-  communicate(data?: string | Uint8Array): Promise<Result>;
-  /** How the command ended. Its output may go on, if it left something behind. */
-  wait(): Promise<Exited>;
-  /** Written once, also when the connection is lost meanwhile. */
-  write(data: string | Uint8Array): Promise<void>;
-  /** false: it had no input, or it was closed before. */
-  closeStdin(): Promise<boolean>;
-  /** SIGINT, as by Ctrl-C. */
-  interrupt(): Promise<void>;
-  /** Ends it with all that it started; after SIGTERM and `graceMs` if there are any. Whether it was
-   * still running. */
-  terminate(graceMs?: number): Promise<boolean>;
-  resize(rows: number, columns: number): Promise<void>;
+// --- What they may do ---
+
+/** In the words of `cordon run`, laid over a profile of the server's user. `{}` is what a call has that says
+ * nothing: all may be read but secrets, the workspace and temporary folders of its own written, and there is no
+ * network. A path is absolute, or counts from the workspace. */
+export interface Sandbox {
+  /** "workspace-write", "read-only" or another; missing: what the configuration there says. */
+  profile?: string | null;
+  /** By default the folder that the command starts in. */
+  workspace?: string;
+  writable?: string[];
+  readable?: string[];
+  /** Neither read nor written; may be patterns. */
+  deny?: string[];
+  /** Sets of names, and "./NAME", that stay as they are. */
+  protect?: string[];
+  /** For tools, as of `cordon run --with`. */
+  presets?: string[];
+  network?: 'restricted' | 'proxied' | 'enabled' | 'host';
+  /** HOST, HOST:PORT, *.D, **.D; nothing else is reached. */
+  allowHosts?: string[];
+  denyHosts?: string[];
+  allowLocalBinding?: boolean;
+  /** Of the machine's localhost. */
+  hostPorts?: number[];
+  /** [ADDR:]HOSTPORT:PORT */
+  publish?: string[];
+  sockets?: string[];
+  /** "ask": what is refused waits for an answer. */
+  watch?: 'off' | 'facts' | 'ask' | 'learn';
+  judge?: 'command' | 'every-exec';
+  git?: 'read' | 'commit';
+  tmp?: 'private' | 'host';
+  mode?: 'auto' | 'require' | 'disabled' | 'landlock';
 }
 
-export interface Metadata {
-  isDirectory: boolean;
-  isFile: boolean;
-  isSymlink: boolean;
-  size: number;
-  /** 0: the file system does not know. */
-  createdAtMs: number;
-  modifiedAtMs: number;
-}
+/** A Sandbox; the name of a profile of the server's user; the protocol's own object; null: the profile that the
+ * configuration there says, else workspace-write. Only the word 'none' means no sandbox at all. */
+export type AnySandbox = Sandbox | { permissions: object; [field: string]: unknown } | string | null;
 
-export interface Entry {
-  name: string;
-  isDirectory: boolean;
-  isFile: boolean;
-}
+// --- Questions ---
 
-export interface WalkOptions {
-  maxDepth?: number;
-  maxDirectories?: number;
-  maxEntries?: number;
-  followDirectorySymlinks?: boolean;
-  pruneHiddenDirectories?: boolean;
-}
+/** What a callback may answer: true is "approved", false "denied". Anything else is an error, and "denied". */
+export type Verdict = boolean | Decision | Approval;
 
-export interface Walk {
-  directories: string[];
-  files: string[];
-  errors: { path: string; message: string }[];
-  truncated: boolean;
-}
+/** Answers a question. `withdrawn` is aborted when nobody wants the answer any more. What it throws is a no. Several
+ * may be open at once, each with a call of its own. */
+export type Asked = (question: Question, withdrawn: AbortSignal) => Verdict | Promise<Verdict>;
 
-/** An open file, made by Files.open(). Ends with the connection. */
-export class Handle {
-  private constructor();
-  /** At most 1 MiB; empty at the end. */
-  read(offset: number, size?: number): Promise<Buffer>;
-  write(offset: number, data: string | Uint8Array): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Paths are absolute, or file URIs. */
-export class Files {
-  private constructor();
-  /** The same, carried out in a sandbox; without `followSymlinks` paths with links are refused. */
-  inside(sandbox: SandboxObject | string | null, options?: { followSymlinks?: boolean }): Files;
-  read(path: string): Promise<Buffer>;
-  write(path: string, data: string | Uint8Array): Promise<void>;
-  makeDirectory(path: string, options?: { parents?: boolean }): Promise<void>;
-  metadata(path: string): Promise<Metadata>;
-  realPath(path: string): Promise<string>;
-  list(path: string): Promise<Entry[]>;
-  walk(path: string, options?: WalkOptions): Promise<Walk>;
-  remove(path: string, options?: { recursive?: boolean; missingOk?: boolean }): Promise<void>;
-  copy(source: string, destination: string, options?: { recursive?: boolean }): Promise<void>;
-  /** "replace" makes or empties it for writing. */
-  open(path: string, mode?: 'read' | 'replace'): Promise<Handle>;
-  /** Waits until one of the paths, which are not there, may have appeared. false at once: the server
-   * cannot watch them, or something is there already. */
-  waitFor(paths: string[]): Promise<boolean>;
-}
-
-export type Until = { text: string } | { quietMs: number } | { bytes: number };
-
-export interface SessionOptions {
-  yieldTimeMs?: number;
-  maxOutputTokens?: number;
-  until?: Until;
-}
-
-export interface ExecOptions extends SessionOptions {
-  sandbox?: SandboxObject | string | null;
-  tty?: boolean;
-  pipeStdin?: boolean;
-  screen?: boolean;
-  rows?: number;
-  columns?: number;
-  env?: Record<string, string>;
-  shell?: string;
-  login?: boolean;
-  threadId?: string;
-  /** What Client.timeline() tells. */
-  trace?: Trace[];
-}
-
-export interface Answer {
-  /** What a model is to see. */
-  text: string;
-  reason: 'ended' | 'yielded' | 'met';
-  /** null when the command has ended. */
-  sessionId: number | null;
-  exitCode: number | null;
-  signal: string | null;
-  output: Buffer;
-  outputBytes: number;
-  omittedBytes: number;
-  notes: string[];
-  /** With an end. */
-  denials: Denial[];
-  /** With `trace`: for Client.timeline(), also when it has ended. */
-  processId?: string;
-}
-
-export interface Screen {
-  lines: string[];
-  rows: number;
-  columns: number;
-  cursorRow: number;
-  cursorColumn: number;
-  cursorVisible: boolean;
-  title: string;
-}
-
-/** The calls of a model, which only Cordon's server has. */
-export class Sessions {
-  private constructor();
-  /** Runs shell text until it ends or the time is up. */
-  exec(cmd: string, cwd: string, options?: ExecOptions): Promise<Answer>;
-  write(sessionId: number, chars?: string, options?: SessionOptions & { close?: boolean }): Promise<Answer>;
-  wait(sessionId: number, options?: SessionOptions): Promise<Answer>;
-  terminate(sessionId: number, options?: { graceMs?: number }): Promise<Answer>;
-  screen(sessionId: number, options?: { scrollback?: number }): Promise<Screen>;
-  list(): Promise<Record<string, unknown>[]>;
-}
-
-export interface StartOptions {
-  /** The whole environment; missing: the server's without secrets. */
-  env?: Record<string, string>;
-  sandbox?: SandboxObject | string | null;
-  tty?: boolean;
-  /** write() is wanted. */
-  stdin?: boolean;
-  /** Rows and columns of the terminal. */
-  size?: [number, number];
-  processId?: string;
-  arg0?: string;
-  /** What timeline() tells. */
-  trace?: Trace[];
-  /** Further fields of process/start. */
-  [field: string]: unknown;
-}
-
-export interface ConnectOptions {
-  /** Is sent. Without one, a server at a loopback address has to know the user's own token, if there is
-   * one, which is shown to be known and never sent; '' is for a server that does not. */
-  token?: string;
-  name?: string;
-  /** How long a lost connection is made anew; 0: not at all. Default 45000. */
-  reconnectForMs?: number;
-  /** The session of an earlier client. */
-  resume?: string;
-}
-
+/** How a question may be answered; it says which of them it offers. */
 export type Decision =
   | 'approved'
   | 'approved_for_session'
@@ -370,13 +437,14 @@ export interface ApprovalRequest {
   question: Question;
 }
 
-/** What is to be answered. */
+/** An answer with a reason, for the one who wanted the command. */
 export interface Approval {
   /** One of `available_decisions`. */
   decision: Decision;
   reason?: string | null;
 }
 
+/** How a question was answered. */
 export interface QuestionAnswer {
   decision: Decision;
   /** "client", "hook", "terminal", "session": it was answered before, "nobody". */
@@ -394,36 +462,256 @@ export interface PutQuestion extends Question {
   done?: boolean;
 }
 
-export interface Handlers {
-  'approval/request'?: (request: ApprovalRequest) => Approval | Promise<Approval>;
-  [method: string]: ((params: any) => unknown) | undefined;
+// --- Sessions ---
+
+/** What else ends the wait of a call; a string is a text in the output. */
+export type Until = string | { text: string } | { quietMs: number } | { bytes: number };
+
+/** Of the calls of a session. */
+export interface SessionOptions extends CallOptions {
+  yieldTimeMs?: number;
+  maxOutputTokens?: number;
+  until?: Until;
 }
 
-export class Client {
-  readonly sessionId: string;
-  /** Of the server's environment, as environment/info tells. */
-  readonly info: Record<string, unknown>;
-  readonly files: Files;
-  readonly sessions: Sessions;
-  /** By method: they answer requests of the server. */
-  handlers: Handlers;
-  /** Notifications that belong to no process of this client. */
-  onEvent: (method: string, params: Record<string, unknown>) => void;
+/** Of Sessions.exec(). */
+export interface ExecOptions extends SessionOptions {
+  /** By default the server's own folder, from which it counts. */
+  cwd?: string;
+  sandbox?: AnySandbox;
+  tty?: boolean;
+  /** write() is wanted. */
+  stdin?: boolean;
+  /** All that it gets to read. */
+  input?: string;
+  /** Keep what the terminal shows, for screen(). */
+  screen?: boolean;
+  rows?: number;
+  columns?: number;
+  /** Laid over the server's environment without secrets. */
+  env?: Record<string, string>;
+  shell?: string;
+  login?: boolean;
+  threadId?: string;
+  /** What Client.timeline() tells. */
+  trace?: Trace[];
+}
+
+/** The calls of a model, which only Cordon's server has: by number, as its tools have them, or as a Session. */
+export class Sessions {
   private constructor();
-  /** Any method of the protocol. */
-  call(method: string, params?: Record<string, unknown>): Promise<any>;
-  start(argv: string[], cwd: string, options?: StartOptions): Promise<Process>;
-  /** A process of this session that another client started (ConnectOptions.resume). */
-  takeUp(processId: string): Promise<Process>;
-  /** What a process did that was started with `trace`, event by event until it is closed. Any number of
-   * readers. What was not kept until it was read is one "lost". */
-  timeline(processId: string, after?: number): AsyncGenerator<TimelineEvent, void, undefined>;
-  /** What runs goes on for as long as the server keeps the session. */
-  close(): Promise<void>;
+  /** Runs shell text until it ends, the time is up (10 s), or what `until` says has come. A command that goes on
+   * is a session with a number, also when the call is given up. */
+  exec(cmd: string, options?: ExecOptions): Promise<Answer>;
+  /** As exec(), on a terminal that can be looked at. */
+  start(cmd: string, options?: ExecOptions): Promise<Session>;
+  /** Sends characters (U+0003 alone interrupts), or none, and waits a little for what comes; `close` ends the
+   * input behind them. */
+  write(sessionId: number, chars?: string, options?: SessionOptions & { close?: boolean }): Promise<Answer>;
+  /** Waits for its end, or for what `until` says; at most 300 s. */
+  wait(sessionId: number, options?: SessionOptions): Promise<Answer>;
+  /** Ends it with all that it started, `graceMs` (2000) after SIGTERM. */
+  terminate(sessionId: number, options?: { graceMs?: number }): Promise<Answer>;
+  /** What its terminal shows; needs `screen` at its start. */
+  screen(sessionId: number, options?: { scrollback?: number }): Promise<Screen>;
+  /** Those whose commands still run. */
+  list(): Promise<Record<string, unknown>[]>;
 }
 
-/** Connects to ws://HOST:PORT, wss://HOST:PORT or unix:PATH. */
-export function connect(url: string, options?: ConnectOptions): Promise<Client>;
+/** One command of a model, made by Sessions.start(). `await using` ends it; `for await` gives the newest answer,
+ * and all that come until the end. */
+export class Session implements AsyncIterable<Answer>, AsyncDisposable {
+  private constructor();
+  /** The newest. */
+  readonly answer: Answer;
+  readonly isRunning: boolean;
+  write(chars?: string, options?: SessionOptions & { close?: boolean }): Promise<Answer>;
+  /** When it has ended, the last answer again. */
+  wait(options?: SessionOptions): Promise<Answer>;
+  screen(options?: { scrollback?: number }): Promise<Screen>;
+  /** When it has ended, the last answer again. */
+  terminate(options?: { graceMs?: number }): Promise<Answer>;
+  [Symbol.asyncIterator](): AsyncGenerator<Answer, void, undefined>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
 
-/** Starts a server, such as ["cordon", "serve", "--listen", "stdio"]; it ends with the client. */
-export function spawn(argv: string[], options?: { name?: string }): Promise<Client>;
+/** What a call of a model gives. */
+export interface Answer {
+  /** What a model is to see. */
+  text: string;
+  reason: 'ended' | 'yielded' | 'met';
+  /** null when the command has ended. */
+  sessionId: number | null;
+  exitCode: number | null;
+  signal: string | null;
+  output: Buffer;
+  outputBytes: number;
+  omittedBytes: number;
+  notes: string[];
+  /** With an end. */
+  denials: Denial[];
+  /** With `trace`: for Client.timeline(), also when it has ended. */
+  processId?: string;
+}
+
+/** What a terminal shows. */
+export interface Screen {
+  lines: string[];
+  rows: number;
+  columns: number;
+  cursorRow: number;
+  cursorColumn: number;
+  cursorVisible: boolean;
+  title: string;
+}
+
+// --- Files ---
+
+/** Client.files: on the server's host. Paths are absolute, or file URIs, or count from the server's folder, which is the
+ * workspace if the sandbox names none. A call is carried out inside of the sandbox, and the kernel decides what it may. */
+export class Files {
+  private constructor();
+  /** The same, carried out in a sandbox; without `followSymlinks` paths with links are refused. */
+  inside(sandbox: AnySandbox, options?: { followSymlinks?: boolean }): Files;
+  read(path: string): Promise<Buffer>;
+  write(path: string, data: string | Uint8Array): Promise<void>;
+  makeDirectory(path: string, options?: { parents?: boolean }): Promise<void>;
+  metadata(path: string): Promise<Metadata>;
+  realPath(path: string): Promise<string>;
+  list(path: string): Promise<Entry[]>;
+  walk(path: string, options?: WalkOptions): Promise<Walk>;
+  remove(path: string, options?: { recursive?: boolean; missingOk?: boolean }): Promise<void>;
+  copy(source: string, destination: string, options?: { recursive?: boolean }): Promise<void>;
+  /** "replace" makes or empties it for writing. */
+  open(path: string, mode?: 'read' | 'replace'): Promise<Handle>;
+  /** Waits until one of the paths, which are not there, may have appeared. false at once: the server
+   * cannot watch them, or something is there already. */
+  waitFor(paths: string[]): Promise<boolean>;
+}
+
+/** An open file, made by Files.open(). Ends with the connection. */
+export class Handle implements AsyncDisposable {
+  private constructor();
+  /** At most 1 MiB; empty at the end. */
+  read(offset: number, size?: number): Promise<Buffer>;
+  write(offset: number, data: string | Uint8Array): Promise<void>;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What is known of a name. */
+export interface Metadata {
+  isDirectory: boolean;
+  isFile: boolean;
+  isSymlink: boolean;
+  size: number;
+  /** 0: the file system does not know. */
+  createdAtMs: number;
+  modifiedAtMs: number;
+}
+
+/** One name in a folder. */
+export interface Entry {
+  name: string;
+  isDirectory: boolean;
+  isFile: boolean;
+}
+
+/** The limits of a walk. */
+export interface WalkOptions {
+  maxDepth?: number;
+  maxDirectories?: number;
+  maxEntries?: number;
+  followDirectorySymlinks?: boolean;
+  pruneHiddenDirectories?: boolean;
+}
+
+/** What a walk found. */
+export interface Walk {
+  directories: string[];
+  files: string[];
+  errors: { path: string; message: string }[];
+  truncated: boolean;
+}
+
+// --- Errors ---
+
+/** Everything that this package throws. Nothing in its message controls a terminal. */
+export class CordonError extends Error {
+  /** What would help, where that is known; it is part of the message, too. */
+  readonly remedy: string | undefined;
+}
+
+/** There is no `cordon` to start a server with. */
+export class ProgramNotFound extends CordonError {}
+
+/** The server does not let us in, or does not prove that it is one of this user's. */
+export class NotAdmitted extends CordonError {}
+
+/** The connection is gone. A call that was on its way may have been carried out or not. */
+export class Disconnected extends CordonError {}
+
+/** The server that spawn() started is gone. */
+export class ServerEnded extends Disconnected {
+  readonly status: number | null;
+  readonly signal: string | null;
+  /** The end of what it wrote to its standard error. */
+  readonly log: string;
+}
+
+/** The time that was given is over. */
+export class TimedOut extends CordonError {
+  /** Of run(), which has ended the command: what that had written until then. */
+  readonly result: Result | undefined;
+}
+
+/** The command did not end with 0 (Result.check()). The remedy is that of the first thing that its sandbox refused
+ * and that mattered. */
+export class CommandFailed extends CordonError {
+  readonly result: Result;
+  readonly denials: Denial[];
+}
+
+/** Input for a command that takes none: it has ended, or its input was closed or never open. */
+export class InputClosed extends CordonError {}
+
+/** The server's answer to a call is an error. */
+export class RpcError extends CordonError {
+  static readonly NOT_FOUND: -32004;
+  static readonly INVALID_REQUEST: -32600;
+  static readonly UNKNOWN_METHOD: -32601;
+  static readonly INVALID_PARAMS: -32602;
+  static readonly INTERNAL: -32603;
+  static readonly SESSION_ATTACHED: -32010;
+  readonly code: number;
+  /** What a model is to see. */
+  readonly text: string;
+  /** A word for programs, where there is one. */
+  readonly reason: string | undefined;
+  readonly data: any;
+  constructor(code: number, message: string, data?: unknown);
+}
+
+/** There is no such file. */
+export class NotFound extends RpcError {}
+
+/** Wrong state, an unknown or duplicate id, a file that may not be touched. */
+export class InvalidRequest extends RpcError {}
+
+/** A rule of the server's user forbids the command; the message says which. */
+export class Forbidden extends InvalidRequest {}
+
+/** A limit of the server or of its system; `reason` says which. */
+export class LimitReached extends RpcError {}
+
+/** The server does not know the method: it is older, or not Cordon's. */
+export class UnknownMethod extends RpcError {}
+
+/** A parameter is wrong; `data.path` is where. */
+export class InvalidParams extends RpcError {}
+
+/** The system said no: no such program, directory, profile... */
+export class SystemRefused extends RpcError {}
+
+/** The session to be resumed is another connection's. */
+export class SessionAttached extends RpcError {}

@@ -45,6 +45,7 @@ void approval_request_copy(const struct approval_request *question, struct appro
         .programs = alloc_str(question->programs),
         .is_wider = question->is_wider,
         .offers = question->offers,
+        .number = question->number,
         .host = {alloc_str(question->host.name), question->host.port, question->host.protocol},
     };
     strv_push_all(&ret->argv, strv_view(&question->argv));

@@ -53,6 +53,7 @@ struct approval_request {
     struct strv variables; /* "NAME=value", that the call sets */
     struct strv proposal;  /* prefix that APPROVAL_WITH_RULE would allow */
     struct approval_host host; /* a rule is about its protocol, at every port */
+    int number;                /* of the session of a model whose command asks; 0: of none */
     struct strv keys;          /* what APPROVAL_FOR_SESSION stores; empty: never */
     bool is_wider;   /* the keys stand for more than this call: it is joined only by one with
                              its words and directory */

@@ -154,16 +154,32 @@ static char *shown_text(const char *text)
     return buf_take(&shown);
 }
 
-/* As much as has room, and how many bytes of its text that is. */
-static size_t write_lines(const char *text, size_t columns, size_t lines, struct buf *ret)
+/* The width of the word that begins here. */
+static size_t word_width(const char *text)
+{
+    size_t width = 0;
+
+    for (size_t len; *text && *text != ' '; text += len) {
+        utf8_next(text, strlen(text), &len);
+        width += width_of(len);
+    }
+    return width;
+}
+
+/* As much as has room, and how many bytes of its text that is. With `by_words` a word that fits in a line is in
+ * one; nothing is put in or left out, but for the mark at which a line goes on. */
+static size_t write_lines(const char *text, size_t columns, size_t lines, bool by_words,
+                          struct buf *ret)
 {
     size_t at = 0, column = 0, line = 1;
 
     while (text[at]) {
+        const bool is_word = by_words && at && text[at - 1] == ' ' && text[at] != ' ';
+        const size_t width = is_word ? word_width(text + at) : 0;
         size_t len;
 
         utf8_next(text + at, strlen(text + at), &len);
-        if (column + width_of(len) > columns) {
+        if (column + width_of(len) > columns || (column + width > columns && width <= columns)) {
             if (++line > lines)
                 break;
             buf_append_str(ret, "\n    | ");
@@ -190,7 +206,7 @@ static bool write_text(const char *label, const char *value, struct screen_size 
 
     buf_init(&whole, SIZE_MAX / 2);
     buf_appendf(text, "  %s", label);
-    if (write_lines(shown, columns, size.lines, &whole) == len) {
+    if (write_lines(shown, columns, size.lines, true, &whole) == len) {
         buf_append(text, whole.data ? whole.data : "", whole.len);
         buf_append_str(text, "\n");
         return true;
@@ -201,10 +217,10 @@ static bool write_text(const char *label, const char *value, struct screen_size 
     while (last < len && ((unsigned char)shown[last] & 0xc0) == 0x80)
         last++;
     shown[first] = '\0';
-    write_lines(shown, columns, SIZE_MAX, text);
+    write_lines(shown, columns, SIZE_MAX, false, text);
     buf_appendf(text, "\n    | ... %zu more bytes, press v to see all of it ...\n    | ",
                 last - first);
-    write_lines(shown + last, columns, SIZE_MAX, text);
+    write_lines(shown + last, columns, SIZE_MAX, false, text);
     buf_append_str(text, "\n");
     return false;
 }

@@ -163,6 +163,7 @@ static void question_init(const struct held *held, const struct launch_fact *fac
         .covers = covers_of(fact, &places),
         .offers = 1u << APPROVAL_APPROVED | 1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT |
                   (held->options.is_last ? 0 : 1u << APPROVAL_FOR_SESSION),
+        .number = held->options.number,
     };
     strv_push_all(&ret->argv, strv_view(&held->argv));
     strv_push_take(&ret->keys, approval_held_key(verb(class), strv_view(&places)));
@@ -225,6 +226,7 @@ static void host_question_init(const struct held *held, const struct launch_fact
         .reason = host_reason(held, fact),
         .covers = alloc_strf("connecting to %s (%s) until the command ends", fact->path, protocol),
         .offers = host_offers(held),
+        .number = held->options.number,
         .host = {alloc_str(connect->host), connect->port, connect->protocol},
     };
     strv_push_all(&ret->argv, strv_view(&held->argv));
@@ -477,6 +479,7 @@ static void exec_question_init(const struct held *held, const struct launch_fact
         .offers = 1u << APPROVAL_APPROVED | 1u << APPROVAL_DENIED | 1u << APPROVAL_ABORT |
                   (may_leave ? 1u << APPROVAL_UNCONFINED : 0) |
                   (held->options.is_last || fact->is_truncated ? 0 : 1u << APPROVAL_FOR_SESSION),
+        .number = held->options.number,
     };
     strv_push_all(&ret->argv, (char *const *)fact->argv);
     approval_keys(&call, &keys);

@@ -66,6 +66,7 @@ struct held_options {
     struct approvals *approvals; /* NULL: nobody can be asked, only programs are judged */
     char *const *argv;           /* of the command, as its caller gave it */
     const char *cwd;
+    int number;             /* of the session of a model that it is; 0: of none */
     const char *profile;    /* its name; NULL: the caller's own */
     char *const *own_paths; /* canonical: what no yes opens; may be NULL */
     const char *home;       /* as in struct grant_bounds */

@@ -265,11 +265,11 @@ json_t *audit_denied_body(const struct audit_denied *denied)
                   json_lossy(denied->error), "evidence", json_lossy(denied->evidence), "decided_by",
                   json_lossy(denied->decided_by));
     json_t *more = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b}", "path2", json_lossy(denied->other_path), "port",
-        positive_to_json(denied->port), "program", json_lossy(denied->program), "pid",
-        positive_to_json((unsigned)denied->pid), "call", json_lossy(denied->call), "creates",
-        !!(denied->flags & AUDIT_DENIED_CREATES), "count", count_to_json(denied->count), "below",
-        !!(denied->flags & AUDIT_DENIED_BELOW));
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:b}", "reason", json_lossy(denied->reason),
+        "path2", json_lossy(denied->other_path), "port", positive_to_json(denied->port), "program",
+        json_lossy(denied->program), "pid", positive_to_json((unsigned)denied->pid), "call",
+        json_lossy(denied->call), "creates", !!(denied->flags & AUDIT_DENIED_CREATES), "count",
+        count_to_json(denied->count), "below", !!(denied->flags & AUDIT_DENIED_BELOW));
 
     json_object_update_missing_new(body, more);
     return body;

@@ -90,8 +90,8 @@ bool audit_text_eq(struct audit_text a, struct audit_text b);
  *                   "held_ms": N, "done": true}: a call that waited for an answer; decision and by
  *                   null: it went away before there was one; done: a yes led to it
  *     denied       {"operation": "write", "path": null, "host": null, "errno": null,
- *                   "evidence": "fact", "decided_by": null, "path2": null, "port": null,
- *                   "program": null, "pid": null, "call": null, "creates": false, "count": 1,
+ *                   "evidence": "fact", "decided_by": null, "reason": null, "path2": null,
+ *                   "port": null, "program": null, "pid": null, "call": null, "creates": false, "count": 1,
  *                   "below": false}: as in job/result_json.h
  *     retried      {"grant": "..."}
  *     exec, file, connect, lost     what the command did, where the configuration asks for it:
@@ -166,6 +166,7 @@ struct audit_denied {
     const char *error; /* "EROFS" */
     const char *evidence;
     const char *decided_by;
+    const char *reason; /* of a host: which limit was hit, too */
     const char *other_path;
     const char *program;
     const char *call;

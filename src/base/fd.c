@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -218,4 +219,32 @@ int fd_set_nonblocking(int fd, bool on, struct err *err)
     if (sys_fault() || fcntl(fd, F_SETFL, flags))
         return err_sys(err, "setting the flags of descriptor %d", fd);
     return 0;
+}
+
+void fd_raise_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* The kernel gives the lowest number that is free, so that it is enough to ask for a high one. */
+bool fd_are_few(void)
+{
+    enum { FEW = 32, PART = 8, FEW_MAX = 128 };
+    AUTO_CLOSE int any = open("/", O_PATH | O_CLOEXEC);
+    AUTO_CLOSE int high = -1;
+    struct rlimit limit;
+    rlim_t few;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > INT32_MAX)
+        return any < 0;
+    few = limit.rlim_cur / PART;
+    few = few < FEW ? FEW : few > FEW_MAX ? FEW_MAX : few;
+    few = few < limit.rlim_cur ? limit.rlim_cur - few : 0;
+    high = any < 0 ? -1 : fcntl(any, F_DUPFD_CLOEXEC, (int)few);
+    return high != (int)few;
 }

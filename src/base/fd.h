@@ -54,3 +54,9 @@ int fd_sealed_memory(const char *name, const void *data, size_t len, struct err 
 int fd_reopen_for_writing(int fd);
 
 int fd_set_nonblocking(int fd, bool on, struct err *err);
+
+/* As many descriptors as this process may have. */
+void fd_raise_limit(void);
+
+/* The process has fewer left than a command in a sandbox may take, some thirty, or an eighth of what it may have. */
+bool fd_are_few(void);

@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -13,6 +14,13 @@ size_t http_head_len(const char *text, size_t len)
     const char *end = memmem(text, len, "\r\n\r\n", 4);
 
     return end ? (size_t)(end - text) + 4 : 0;
+}
+
+bool http_head_has_bare_line_feed(const char *text, size_t len)
+{
+    const char *at = memchr(text, '\n', len);
+
+    return at && (at == text || at[-1] != '\r');
 }
 
 bool http_is_token(const char *text)
@@ -30,6 +38,15 @@ static bool is_target(const char *text)
         if ((unsigned char)*c <= ' ' || *c == 0x7f)
             return false;
     return *text != '\0';
+}
+
+/* Of control characters but the tab: field-value of RFC 9110, 5.5, and the phrase of a reply. */
+static bool is_clean(const char *text)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
+            return false;
+    return true;
 }
 
 /* Cuts at the first CRLF from `*at` on; NULL when there is a NUL or a lone CR or LF before it. The
@@ -71,11 +88,16 @@ static int head_parse_status(char *line, struct http_head *head, struct err *err
 {
     const char *at = line + strlen("HTTP/1.x ");
 
+    head->phrase = "";
     if ((!str_starts(line, "HTTP/1.1 ") && !str_starts(line, "HTTP/1.0 ")) ||
         strspn(at, "0123456789") != 3 || (at[3] && at[3] != ' '))
         return err_set(err, ERR_INVALID, "the first line is not \"HTTP/1.1 STATUS ...\"");
     head->status = (at[0] - '0') * 100 + (at[1] - '0') * 10 + (at[2] - '0');
     head->minor = line[7] - '0';
+    if (at[3] && !is_clean(at + 4))
+        return err_set(err, ERR_INVALID, "the first line has a control character");
+    if (at[3])
+        head->phrase = at + 4;
     return 0;
 }
 
@@ -109,16 +131,12 @@ static bool is_single(const char *name)
 static int head_parse_field(char *line, struct http_head *head, struct err *err)
 {
     char *colon = strchr(line, ':');
-    bool is_clean = true; /* of control characters but the tab */
-
     if (head->field_count == HTTP_FIELDS_MAX)
         return err_set(err, ERR_LIMIT, "more than %d fields", HTTP_FIELDS_MAX);
     if (!colon)
         return err_set(err, ERR_INVALID, "a line is not \"Name: value\"");
     *colon = '\0';
-    for (const char *c = colon + 1; *c; c++) /* field-value of RFC 9110, 5.5 */
-        is_clean &= ((unsigned char)*c >= ' ' || *c == '\t') && *c != 0x7f;
-    if (!is_clean || !http_is_token(line))
+    if (!is_clean(colon + 1) || !http_is_token(line))
         return err_set(err, ERR_INVALID, "a field has characters that do not belong there");
     if (is_single(line) && http_head_field(head, line))
         return err_set(err, ERR_INVALID, "field %.32s is there twice", line);
@@ -157,6 +175,15 @@ int http_head_parse(char *text, size_t len, struct http_head *ret, struct err *e
 int http_head_parse_reply(char *text, size_t len, struct http_head *ret, struct err *err)
 {
     return head_parse(text, len, head_parse_status, ret, err);
+}
+
+bool http_is_same_field(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if (tolower((unsigned char)(*a == '_' ? '-' : *a)) !=
+            tolower((unsigned char)(*b == '_' ? '-' : *b)))
+            return false;
+    return *a == *b;
 }
 
 const char *http_head_field(const struct http_head *head, const char *name)

@@ -74,18 +74,28 @@ static const char *json_reason(const json_error_t *error)
     return error->text;
 }
 
-json_t *json_parse(const char *text, size_t len, struct err *err)
+static json_t *parse_with(const char *text, size_t len, size_t flags, struct err *err)
 {
     json_error_t error;
     json_t *value;
 
     if (json_check_depth(text, len, err))
         return NULL;
-    value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    value = json_loadb(text, len, flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (!value)
         err_set(err, ERR_INVALID, "line %d, column %d: %s", error.line, error.column,
                 json_reason(&error));
     return value;
+}
+
+json_t *json_parse(const char *text, size_t len, struct err *err)
+{
+    return parse_with(text, len, 0, err);
+}
+
+json_t *json_parse_nul(const char *text, size_t len, struct err *err)
+{
+    return parse_with(text, len, JSON_ALLOW_NUL, err);
 }
 
 json_t *json_lossy(const char *text)
@@ -186,6 +196,12 @@ int json_at_array(const struct json_at *at, size_t *ret_len, struct err *err)
         return json_at_mistyped(at, "an array", err);
     *ret_len = json_array_size(at->value);
     return 0;
+}
+
+int json_at_list(const struct json_at *at, size_t *ret_len, struct err *err)
+{
+    *ret_len = 0;
+    return json_at_is_given(at) ? json_at_array(at, ret_len, err) : 0;
 }
 
 int json_at_string(const struct json_at *at, const char **ret, struct err *err)

@@ -25,6 +25,9 @@ enum { JSON_DEPTH_MAX = 128 }; /* nested arrays and objects */
  * "line L, column C: ". */
 json_t *json_parse(const char *text, size_t len, struct err *err);
 
+/* The same, and texts may hold NUL: for who takes their lengths. */
+json_t *json_parse_nul(const char *text, size_t len, struct err *err);
+
 /* A string value for a text of any bytes: ill-formed UTF-8 becomes U+FFFD; NULL becomes null. New
  * reference. */
 json_t *json_lossy(const char *text);
@@ -69,6 +72,9 @@ int json_at_string(const struct json_at *at, const char **ret, struct err *err);
 int json_at_bool(const struct json_at *at, bool *ret, struct err *err);
 int json_at_integer(const struct json_at *at, int64_t min, int64_t max, int64_t *ret,
                     struct err *err);
+
+/* An array that may be missing: then it has no items. */
+int json_at_list(const struct json_at *at, size_t *ret_len, struct err *err);
 
 /* Adds the items of a list of strings; one that is missing has none. */
 int json_at_strings(const struct json_at *object, const char *key, struct strv *ret,

@@ -1,10 +1,13 @@
-/* See program.h. A program is looked for beside the running one, then in an installed tree, which
- * may have been moved as a whole, then in a build tree, and in the end where it was configured to
- * be installed. Never in the PATH, which may name directories that are not ours. Whoever could
- * write to one of these places could run a program of theirs outside of every sandbox, so a sandbox
- * protects all of them (sandbox/linux/sandbox.c).
+/* See program.h. Where the running program lies tells how Cordon lies there, as a whole and wherever that was moved to:
  *
- * Data that comes with the programs is found by the same places, and protected like them.
+ *     X/bin/cordon, X/libexec/cordon/cordon-*, X/share/cordon/      installed, or unpacked
+ *     B/src/cli/cordon, B/src/files/cordon-files, B/presets/        built
+ *     F/cordon, F/cordon-files, ...                                 all in one folder
+ *
+ * There the others are looked for, then where it was configured to be installed, and nowhere else: never in the PATH, which may
+ * name directories that are not ours. Whoever could write to one of these places could run a program of theirs outside of every
+ * sandbox, so a sandbox protects all of them, also those where nothing is yet (sandbox/linux/own_paths.c); a place more is
+ * a place more that a command cannot use.
  *
  * The launcher finds `cordon` by itself (sandbox/launcher/main.c), as it links nothing of base. */
 #include "base/program.h"
@@ -16,29 +19,26 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define HELPERS "libexec/cordon"
 
 static const struct {
     const char *name;
-    const char *build_dir; /* below src/ of the build tree */
+    const char *build_dir; /* below the build tree */
 } programs[] = {
-    {"cordon", "cli"},         {"cordon-client", "cli"},
-    {"cordon-files", "files"}, {"cordon-guard", "guard"},
-    {"cordon-http", "http"},   {"cordon-linux-sandbox", "sandbox/launcher"},
-    {"cordon-log", "cli"},     {"cordon-scope", "process"},
-    {"cordon-server", "cli"},
+    {"cordon", "src/cli"},           {"cordon-client", "src/cli"},
+    {"cordon-files", "src/files"},   {"cordon-guard", "src/guard"},
+    {"cordon-http", "src/http"},     {"cordon-linux-sandbox", "src/sandbox/launcher"},
+    {"cordon-log", "src/cli"},       {"cordon-proxy", "src/proxy"},
+    {"cordon-scope", "src/process"}, {"cordon-server", "src/cli"},
+    {"cordon-tls", "src/tls"},
 };
 
-/* In the order of the search. What is relative is seen from the running program's directory. */
-static const struct {
-    const char *dir;
-    bool is_build_tree; /* the program's `build_dir` follows */
-} places[] = {
-    {".", false},     {"../libexec/cordon", false}, {"../../bin", false},   {"..", true},
-    {"../src", true}, {CORDON_LIBEXEC, false},      {CORDON_BINDIR, false},
-};
-
-enum { PROGRAMS = sizeof programs / sizeof *programs, PLACES = sizeof places / sizeof *places };
+enum { PROGRAMS = sizeof programs / sizeof *programs };
 
 char *program_self(void)
 {
@@ -48,32 +48,103 @@ char *program_self(void)
     return alloc_strn(self, len < 0 ? 0 : (size_t)len);
 }
 
-/* The path of one program at one place. */
-static char *program_at(size_t program, size_t place, const char *here)
-{
-    const char *build_dir = places[place].is_build_tree ? programs[program].build_dir : "";
-    AUTO_FREE char *path =
-        alloc_strf("%s/%s/%s", places[place].dir, build_dir, programs[program].name);
+/* --- how Cordon lies here --- */
 
-    return path_clean(here, path);
+enum layout { LAYOUT_INSTALLED, LAYOUT_BUILT, LAYOUT_TOGETHER };
+
+struct tree {
+    enum layout layout;
+    char *root;
+    char *doubted; /* the folder whose absence made us think so; NULL: none */
+};
+
+static void tree_done(struct tree *tree)
+{
+    free(tree->root);
+    free(tree->doubted);
+}
+
+/* The part of `here` before `tail`, which is whole components; NULL when it does not end so. */
+static char *without_tail(const char *here, const char *tail)
+{
+    const size_t len = strlen(here);
+    const size_t tail_len = strlen(tail);
+
+    if (len <= tail_len + 1 || !str_ends(here, tail) || here[len - tail_len - 1] != '/')
+        return NULL;
+    return alloc_strn(here, len - tail_len - 1);
+}
+
+/* Its root, if this is the folder of a program in a build tree. */
+static char *built_root(const char *here)
+{
+    char *root = without_tail(here, "bench");
+
+    for (size_t i = 0; i < PROGRAMS && !root; i++)
+        root = without_tail(here, programs[i].build_dir);
+    return root;
+}
+
+static void tree_find(struct tree *ret)
+{
+    AUTO_FREE char *self = program_self();
+    AUTO_FREE char *here = path_parent(self);
+    AUTO_FREE char *helpers = path_clean(here, "../" HELPERS);
+    struct stat st;
+
+    *ret = (struct tree){.layout = LAYOUT_INSTALLED, .root = without_tail(here, HELPERS)};
+    if (ret->root)
+        return;
+    ret->layout = LAYOUT_BUILT;
+    ret->root = built_root(here);
+    if (ret->root)
+        return;
+    if (stat(helpers, &st) == 0 && S_ISDIR(st.st_mode)) {
+        ret->layout = LAYOUT_INSTALLED;
+        ret->root = path_clean(here, "..");
+        return;
+    }
+    ret->layout = LAYOUT_TOGETHER;
+    ret->root = TAKE_PTR(here);
+    ret->doubted = TAKE_PTR(helpers);
+}
+
+/* Where this program is, seen from the root. */
+static char *program_at(const struct tree *tree, size_t program)
+{
+    const char *const dirs[] = {[LAYOUT_INSTALLED] = program ? HELPERS : "bin",
+                                [LAYOUT_BUILT] = programs[program].build_dir,
+                                [LAYOUT_TOGETHER] = "."};
+    AUTO_FREE char *path = alloc_strf("%s/%s", dirs[tree->layout], programs[program].name);
+
+    return path_clean(tree->root, path);
+}
+
+static char *program_configured(size_t program)
+{
+    return path_join(program ? CORDON_LIBEXEC : CORDON_BINDIR, programs[program].name);
 }
 
 char *program_find(const char *name, struct err *err)
 {
-    AUTO_FREE char *self = program_self();
-    AUTO_FREE char *here = path_parent(self);
+    AUTO(tree_done) struct tree tree;
     size_t program = 0;
 
+    tree_find(&tree);
     while (program < PROGRAMS && !str_eq(programs[program].name, name))
         program++;
-    for (size_t i = 0; program < PROGRAMS && i < PLACES; i++) {
-        AUTO_FREE char *path = program_at(program, i, here);
+    if (program < PROGRAMS) {
+        AUTO_FREE char *path = program_at(&tree, program);
+        AUTO_FREE char *configured = program_configured(program);
 
         if (access(path, X_OK) == 0)
             return TAKE_PTR(path);
+        if (access(configured, X_OK) == 0)
+            return TAKE_PTR(configured);
     }
-    err_set(err, ERR_NOT_FOUND, "the program %s is neither beside %s nor in " CORDON_LIBEXEC, name,
-            *self ? self : "this one");
+    err_set(err, ERR_NOT_FOUND,
+            "the program %s is neither in %s, as the running one, nor in " CORDON_LIBEXEC "%s",
+            name, tree.root, access("/proc/self", F_OK) ? ": is /proc mounted?" : "");
     return NULL;
 }
 
@@ -87,40 +158,39 @@ int program_exec(const char *name, char *const *argv, struct err *err)
     return err_sys(err, "%s", path);
 }
 
-/* `here`: the running program's directory. */
-static void add_data_dirs(const char *here, const char *name, struct strv *ret)
+/* Where data lies, which those who have all in one folder do not have. */
+static void add_data_dirs(const struct tree *tree, const char *name, struct strv *ret)
 {
-    static const char *const installed[] = {"../share/cordon", "../../share/cordon"};
-    bool is_build_tree = str_ends(here, "/src/cli");
-
-    for (size_t i = 0; i < sizeof installed / sizeof *installed && !is_build_tree; i++) {
-        AUTO_FREE char *dir = path_clean(here, installed[i]);
+    if (tree->layout == LAYOUT_INSTALLED) {
+        AUTO_FREE char *dir = path_join(tree->root, "share/cordon");
 
         strv_push_take(ret, path_join(dir, name));
-    }
-    if (is_build_tree) {
-        AUTO_FREE char *dir = path_clean(here, "../..");
-
-        strv_push_take(ret, path_join(dir, name));
+    } else if (tree->layout == LAYOUT_BUILT) {
+        strv_push_take(ret, path_join(tree->root, name));
     }
     strv_push_take(ret, path_join(CORDON_DATADIR, name));
 }
 
 void program_add_paths(struct strv *ret)
 {
-    AUTO_FREE char *self = program_self();
-    AUTO_FREE char *here = path_parent(self);
+    AUTO(tree_done) struct tree tree;
 
-    for (size_t i = 0; i < PROGRAMS; i++)
-        for (size_t j = 0; j < PLACES; j++)
-            strv_push_take(ret, program_at(i, j, here));
-    add_data_dirs(here, "presets", ret);
+    tree_find(&tree);
+    for (size_t i = 0; i < PROGRAMS && (tree.layout != LAYOUT_INSTALLED || i == 0); i++)
+        strv_push_take(ret, program_at(&tree, i));
+    if (tree.layout == LAYOUT_INSTALLED)
+        strv_push_take(ret, path_join(tree.root, HELPERS));
+    if (tree.doubted)
+        strv_push(ret, tree.doubted);
+    strv_push_take(ret, program_configured(0));
+    strv_push(ret, CORDON_LIBEXEC);
+    add_data_dirs(&tree, "presets", ret);
 }
 
 void program_data_dirs(const char *name, struct strv *ret)
 {
-    AUTO_FREE char *self = program_self();
-    AUTO_FREE char *here = path_parent(self);
+    AUTO(tree_done) struct tree tree;
 
-    add_data_dirs(here, name, ret);
+    tree_find(&tree);
+    add_data_dirs(&tree, name, ret);
 }

@@ -23,7 +23,7 @@ struct command {
     const char *summary;      /* half a line */
     const char *usage;        /* behind "cordon NAME " */
     const char *const *words; /* one of which comes first behind the name; NULL: anything may */
-    const char *about;        /* paragraphs, wrapped on printing */
+    const char *about;        /* paragraphs, wrapped on printing; the first is enough for --help */
     const char *examples;
     const char *page;                  /* man page; NULL: cordon(1) */
     const struct option_group *groups; /* ended by one without options */
@@ -37,6 +37,8 @@ extern const struct command command_script;
 extern const struct command command_patch;
 extern const struct command command_doctor;
 extern const struct command command_serve;
+extern const struct command command_mcp;
+extern const struct command command_integrate;
 extern const struct command command_connect;
 extern const struct command command_log;
 extern const struct command command_rules;
@@ -70,9 +72,9 @@ int command_find_word(const struct command *command, const char *word);
 /* NULL when there is no such command; the nearest has been named on stderr then. */
 const struct command *help_find_command(const char *name);
 
-/* Print the texts of --help; return an exit status. */
+/* Print the texts of --help, or, of a command, all that there is to say; return an exit status. */
 int help_print(void);
-int help_print_command(const struct command *command);
+int help_print_command(const struct command *command, bool is_brief);
 
 /* --- helper.c --- */
 

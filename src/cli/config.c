@@ -174,7 +174,8 @@ static int config_check(const struct config_options *options, char **words)
         for (size_t i = 0; i < problems.len; i++)
             console_line(&said, "%s", problems.items[i]);
         if (!problems.len)
-            console_line(&said, "%s", is_there ? "right" : "there is no file, and none is needed");
+            console_line(&said, is_there ? "%s: right" : "there is no %s, and none is needed",
+                         path);
         status = console_print(&said);
     }
     return status == EXIT_OK && problems.len ? EXIT_NO : status;

@@ -1,6 +1,7 @@
 /* See config_file.h. Without a file nothing is parsed and no TOML code is touched. */
 #include "cli/config_file.h"
 
+#include "base/account.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -11,7 +12,6 @@
 #include "policy/protect.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,19 +27,12 @@ void config_file_done(struct config_file *file)
     *file = (struct config_file){0};
 }
 
-/* By the local user database, whose modules a static program cannot load. */
 static char *home_by_user(void)
 {
-    FILE *file = fopen("/etc/passwd", "re");
-    const struct passwd *user = NULL;
-    char *home = NULL;
+    AUTO(account_done) struct account user;
 
-    while (file && !home && (user = fgetpwent(file)))
-        if (user->pw_uid == geteuid() && user->pw_dir[0] == '/')
-            home = path_clean("/", user->pw_dir);
-    if (file)
-        fclose(file);
-    return home;
+    account_find(&user);
+    return TAKE_PTR(user.home);
 }
 
 typedef int read_fn(const char *path, size_t max, struct buf *ret, struct err *err);

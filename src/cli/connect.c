@@ -26,10 +26,12 @@ static const struct option server_options[] = {
     {.name = "connect",
      .value = "URL",
      INTO_NOT_EMPTY(struct connect_options, url),
-     .help = "Where the server is: ws://IP:PORT or unix:PATH. Default: $CORDON_CONNECT."},
+     .help = "Where the server is: ws://IP:PORT or unix:PATH. Default: $CORDON_CONNECT, or "
+             "$XDG_RUNTIME_DIR/cordon.sock where there is one."},
     {.name = "auth-token-file",
      .value = "FILE",
      INTO_NOT_EMPTY(struct connect_options, token_file),
+     .brief = "The file with the server's token",
      .help =
          "The file with the token that the server asks for (capability token or signed "
          "bearer token), which is sent to it; none: nothing is. Default: the file that "
@@ -42,6 +44,7 @@ static const struct option server_options[] = {
 static const struct option run_options[] = {
     {.name = "detach",
      INTO_FLAG(struct connect_options, flags, CONNECT_DETACHED),
+     .brief = "Starts it and prints its id",
      .help = "Starts it without waiting, and prints its id for ps, attach, logs and kill. It gets "
              "no input but what attach writes."},
     {.name = NULL},
@@ -64,6 +67,7 @@ static const struct option ps_options[] = {
 static const struct option attach_options[] = {
     {.name = "read-only",
      INTO_FLAG(struct connect_options, flags, CONNECT_READ_ONLY),
+     .brief = "Only looks on",
      .help = "Only looks on: no key, signal or window size reaches the process."},
     {.name = "from",
      .value = "OFFSET",
@@ -95,6 +99,7 @@ static const struct option kill_options[] = {
      .letter = 's',
      .value = "SIGNAL",
      INTO_NOT_EMPTY(struct connect_options, signal),
+     .brief = "TERM (the default), INT or KILL",
      .help = "TERM (the default), INT or KILL; the protocol has no others."},
     {.name = "grace",
      .value = "TIME",
@@ -238,7 +243,7 @@ bool connect_parse(char **argv, struct connect_options *options, char ***ret_res
         return false;
     }
     if (rest.wants_help) {
-        *ret_status = help_print_command(&command_connect);
+        *ret_status = help_print_command(&command_connect, true);
         return false;
     }
     if (!*rest.argv || !connect_find_command(*rest.argv)) {
@@ -291,7 +296,7 @@ const struct command command_connect = {
              "Cordon's, run, logs, kill and cp work; it neither lists processes nor lets a client "
              "attach.\n",
     .examples = "  cordon --connect ws://127.0.0.1:7777 ps\n"
-                "  export CORDON_CONNECT=unix:$XDG_RUNTIME_DIR/cordon.sock\n"
+                "  cordon connect ps                  # of $XDG_RUNTIME_DIR/cordon.sock\n"
                 "  cordon connect attach --read-only 42\n"
                 "  cordon connect ps --help\n",
     .page = "cordon-connect",

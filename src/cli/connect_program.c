@@ -6,10 +6,12 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "base/user_token.h"
 #include "cli/config_file.h"
 #include "cli/console.h"
+#include "cli/remote_policy.h"
 #include "client/client.h"
 #include "executor/outside.h"
 #include "policy/profile.h"
@@ -19,6 +21,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TOKEN_FILE_MAX = 64 * 1024 };
 
@@ -70,20 +73,6 @@ static bool wants_execution(const struct run_options *run)
            run->flags & RUN_JSON;
 }
 
-/* The paths of one kind. */
-static void take_paths(const struct policy_options *policy, enum access access, struct strv *ret)
-{
-    for (size_t i = 0; i < policy->paths_len; i++)
-        if (policy->paths[i].access == access)
-            strv_push(ret, policy->paths[i].text);
-}
-
-/* The word of a number that counts from 1; 0: none was given. */
-static const char *word_of(const char *const *words, unsigned number)
-{
-    return number ? words[number - 1] : NULL;
-}
-
 static struct client_execution execution_of(const struct run_options *run)
 {
     return (struct client_execution){
@@ -103,15 +92,9 @@ static struct client_execution execution_of(const struct run_options *run)
 static int do_run(const struct client *client, const struct connect_options *options,
                   char **arguments, int *ret_status, struct err *err)
 {
-    static const char *const modes[] = {[SANDBOX_AUTO] = NULL,
-                                        [SANDBOX_REQUIRE] = "require",
-                                        [SANDBOX_DISABLED] = "disabled",
-                                        [SANDBOX_LANDLOCK] = "landlock"};
     const struct run_options *asked = &options->run;
     const struct policy_options *policy = &asked->policy;
-    AUTO(strv_done) struct strv deny = {0}, readable = {0};
-    AUTO(strv_done) struct strv writable = {0};
-    AUTO(strv_done) struct strv protect = {0};
+    AUTO(remote_policy_done) struct remote_policy lists = {0};
     AUTO(outside_done) struct outside hook = {.program = NULL};
     const struct client_execution execution = execution_of(asked);
     struct client_run run = {
@@ -121,17 +104,6 @@ static int do_run(const struct client *client, const struct connect_options *opt
         .env_include = strv_view(&policy->env_include),
         .env_exclude = strv_view(&policy->env_exclude),
         .cwd = policy->directory,
-        .profile = policy->profile,
-        .network = word_of(network_access_words, policy->network),
-        .watch = word_of(profile_watch_words, policy->watch),
-        .judge = word_of(profile_judge_words, policy->judge),
-        .tmp = word_of(profile_tmp_words, policy->tmp),
-        .git = word_of(profile_git_words, policy->git),
-        .mode = modes[policy->mode],
-        .has_protect = policy->protect.is_made,
-        .sockets = strv_view(&policy->sockets),
-        .hosts = &policy->hosts,
-        .presets = strv_view(&policy->presets),
         .input = asked->input == RUN_INPUT_NULL ? CLIENT_STDIN_NULL : CLIENT_STDIN_PIPE,
         .flags = (asked->terminal == RUN_TERMINAL_YES ? CLIENT_RUN_TTY : 0) |
                  (asked->flags & RUN_QUIET ? CLIENT_RUN_QUIET : 0) |
@@ -150,14 +122,7 @@ static int do_run(const struct client *client, const struct connect_options *opt
         return err_wrap(err, "--approval-hook");
     run.hook = hook.program;
     run.hook_env = strv_view(&hook.env);
-    take_paths(policy, ACCESS_DENY, &deny);
-    take_paths(policy, ACCESS_READ, &readable);
-    take_paths(policy, ACCESS_WRITE, &writable);
-    protect_choice_words(&policy->protect, &protect);
-    run.deny = strv_view(&deny);
-    run.readable = strv_view(&readable);
-    run.writable = strv_view(&writable);
-    run.protect = policy->protect.is_made ? strv_view(&protect) : NULL;
+    remote_policy_take(policy, &lists, &run);
     return client_run(client, &run, ret_status, err);
 }
 
@@ -280,16 +245,28 @@ static void token_auto(char **token)
 }
 
 /* `*ret_token` is what the client borrows. */
-static int find_server(const struct connect_options *options, struct client *ret, char **ret_token,
-                       struct err *err)
+/* Where the user's own unit listens (systemd/cordon-serve.socket), when something is there; caller frees. */
+static char *usual_server(void)
 {
-    const char *url = options->url ? options->url : getenv("CORDON_CONNECT");
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    AUTO_FREE char *path = runtime && *runtime == '/' ? path_join(runtime, "cordon.sock") : NULL;
+
+    return path && access(path, F_OK) == 0 ? alloc_strf("unix:%s", path) : NULL;
+}
+
+static int find_server(const struct connect_options *options, char **ret_usual, struct client *ret,
+                       char **ret_token, struct err *err)
+{
+    const char *given = options->url ? options->url : getenv("CORDON_CONNECT");
+    const char *url = given && *given ? given : (*ret_usual = usual_server());
     const char *file = options->token_file ? options->token_file : getenv("CORDON_TOKEN_FILE");
 
-    if (!url || !*url)
-        return err_set(err, ERR_INVALID,
-                       "which server? cordon --connect URL ..., or CORDON_CONNECT in the "
-                       "environment; a URL is ws://IP:PORT or unix:PATH");
+    if (!url)
+        return err_set(
+            err, ERR_INVALID,
+            "which server? cordon --connect URL ..., or CORDON_CONNECT in the "
+            "environment; a URL is ws://IP:PORT or unix:PATH, as \"cordon serve\", which "
+            "starts one, prints it when it begins");
     *ret = (struct client){.server = {.url = url}, .console = &console};
     if (!file || !*file) {
         if (find_user_token(url, ret_token, err))
@@ -333,6 +310,7 @@ int main(int argc, char **argv)
     const struct command *command;
     AUTO(options_done) struct connect_options options = {.url = NULL};
     AUTO(token_auto) char *token = NULL;
+    AUTO_FREE char *usual = NULL;
     struct client client;
     struct err err;
     char **arguments;
@@ -349,7 +327,7 @@ int main(int argc, char **argv)
         return status;
     if (!has_arguments(handler, command, arguments))
         return EXIT_FAILED;
-    if (find_server(&options, &client, &token, &err) ||
+    if (find_server(&options, &usual, &client, &token, &err) ||
         handler->run(&client, &options, arguments, &status, &err))
         return console_fail(&err);
     return status;

@@ -33,7 +33,8 @@ struct diagnosis {
     bool keeps_protected; /* profiles that protect names in writable directories can be used */
     struct err refusal;   /* ... why not */
     char *no_watchpoint;  /* why what asks is masked; "": it is not; NULL: not tried */
-    char *no_alone;       /* why --sandbox landlock is refused; NULL: it can be used */
+    char *no_tls;   /* why hooks and credentials are refused; "": they are not; NULL: not tried */
+    char *no_alone; /* why --sandbox landlock is refused; NULL: it can be used */
     char *cgroup[CGROUP_CONTROLLERS]; /* where limits of it would be kept; NULL: nowhere */
     bool is_systemds;                 /* ... in scopes of systemd's */
     struct err no_cgroup;
@@ -46,6 +47,7 @@ static void diagnosis_done(struct diagnosis *diagnosis)
     for (int i = 0; i < CGROUP_CONTROLLERS; i++)
         free(diagnosis->cgroup[i]);
     free(diagnosis->no_watchpoint);
+    free(diagnosis->no_tls);
     free(diagnosis->no_alone);
     remedies_done(&diagnosis->remedies);
 }
@@ -63,6 +65,7 @@ enum trial {
     TRIAL_ASK,     /* and a directory that asks */
     TRIAL_ALONE,   /* as PROTECT, by Landlock alone */
     TRIAL_PROXY,   /* as READ, with a network that is proxied */
+    TRIAL_TLS,     /* and TLS that is ended, as for a credential */
 };
 
 static struct sandbox *make_sandbox(enum trial trial, struct err *err)
@@ -75,11 +78,13 @@ static struct sandbox *make_sandbox(enum trial trial, struct err *err)
                                             .watch = WATCH_FACTS};
 
     access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "doctor");
-    if (trial == TRIAL_PROXY)
+    if (trial >= TRIAL_PROXY)
         map.network = NETWORK_PROXIED;
     else if (trial >= TRIAL_WRITE)
         access_map_add(&map, "/tmp", ACCESS_WRITE, ACCESS_DIR, "doctor");
-    if (trial >= TRIAL_PROTECT && trial != TRIAL_PROXY)
+    if (trial == TRIAL_TLS)
+        map.network_policy.mode = NETWORK_MODE_LIMITED;
+    if (trial >= TRIAL_PROTECT && trial < TRIAL_PROXY)
         access_map_add(&map, "/tmp/.cordon", ACCESS_READ, ACCESS_MISSING, "doctor");
     if (trial == TRIAL_ASK)
         access_map_add(&map, "/var", ACCESS_DENY, ACCESS_DIR, "doctor")->asks = true;
@@ -110,7 +115,9 @@ static void try_watchpoint(struct diagnosis *diagnosis)
     struct err err = {0};
     AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(TRIAL_ASK, &err);
 
-    if (!sandbox || sandbox_probe(sandbox, &err))
+    if (!diagnosis->keeps_protected)
+        diagnosis->no_watchpoint = alloc_str("a mount namespace is needed for them");
+    else if (!sandbox || sandbox_probe(sandbox, &err))
         diagnosis->no_watchpoint = alloc_str(err.msg);
     else
         diagnosis->no_watchpoint = alloc_str(sandbox_no_watchpoint(sandbox));
@@ -132,11 +139,21 @@ static void try_proxy(struct diagnosis *diagnosis)
     struct err err = {0};
     AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(TRIAL_PROXY, &err);
 
-    *layer = (struct layer_report){.state = LAYER_ENFORCED};
-    if (sandbox && sandbox_probe(sandbox, &err) == 0)
+    if (sandbox && sandbox_probe(sandbox, &err) == 0) {
+        *layer = *sandbox_layer(sandbox, LAYER_PROXY);
         return;
+    }
     layer->state = LAYER_ABSENT;
+    diagnosis->status = EXIT_NO;
     snprintf(layer->why, sizeof layer->why, "%.*s", (int)sizeof layer->why - 1, err.msg);
+}
+
+static void try_tls(struct diagnosis *diagnosis)
+{
+    struct err err = {0};
+    AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(TRIAL_TLS, &err);
+
+    diagnosis->no_tls = alloc_str(sandbox && sandbox_probe(sandbox, &err) == 0 ? "" : err.msg);
 }
 
 /* As a command with limits does it (process/resource_limits.c). */
@@ -181,6 +198,7 @@ static void diagnose(struct diagnosis *ret)
     if (ret->has_layers) {
         try_watchpoint(ret);
         try_proxy(ret);
+        try_tls(ret);
     }
     try_alone(ret);
     try_cgroups(ret);
@@ -254,6 +272,8 @@ static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
                   diagnosis->no_alone ? diagnosis->no_alone : "", text);
     print_row("reads that ask", *diagnosis->no_watchpoint ? "masked" : "are held and asked about",
               diagnosis->no_watchpoint, text);
+    print_row("credentials", *diagnosis->no_tls ? "refused" : "are used and not seen",
+              diagnosis->no_tls, text);
     print_limits(diagnosis, text);
 }
 
@@ -274,10 +294,12 @@ static int print_diagnosis(const struct diagnosis *diagnosis)
     for (size_t i = 0; i < diagnosis->remedies.len; i++) {
         const struct remedy *remedy = &diagnosis->remedies.items[i];
 
-        buf_appendf(&text, "\n%s:\n", remedy->about);
+        buf_appendf(&text, "\n%s (%s):\n", remedy->about, remedy->finding);
         options_print_text(remedy->cause, 2, &text);
         console_lines(&text, "    ", remedy->how);
     }
+    if (diagnosis->remedies.len)
+        buf_append_str(&text, "\nMore about each: docs/troubleshooting.md (share/doc/cordon)\n");
     printed = console_print(&text);
     return printed == EXIT_OK ? diagnosis->status : printed;
 }
@@ -303,9 +325,10 @@ static json_t *remedies_to_json(const struct remedies *remedies)
     json_t *json = json_array();
 
     for (size_t i = 0; i < remedies->len; i++)
-        json_array_append_new(json, json_pack("{s:s, s:o, s:o}", "about", remedies->items[i].about,
-                                              "cause", json_lossy(remedies->items[i].cause), "how",
-                                              json_lossy(remedies->items[i].how)));
+        json_array_append_new(
+            json, json_pack("{s:s, s:s, s:o, s:o}", "finding", remedies->items[i].finding, "about",
+                            remedies->items[i].about, "cause", json_lossy(remedies->items[i].cause),
+                            "how", json_lossy(remedies->items[i].how)));
     return json;
 }
 
@@ -326,10 +349,9 @@ static json_t *facts_to_json(const struct host_facts *facts)
         json_lossy(facts->lsm), "kernel", json_lossy(facts->release));
 }
 
-static json_t *watchpoints_to_json(const struct diagnosis *diagnosis)
+/* `why` not; "": it is, NULL: not tried. */
+static json_t *available_to_json(const char *why)
 {
-    const char *why = diagnosis->no_watchpoint;
-
     if (!why)
         return json_null();
     return json_pack("{s:b, s:o}", "available", !*why, "why", *why ? json_lossy(why) : json_null());
@@ -350,12 +372,13 @@ static int print_diagnosis_json(const struct diagnosis *diagnosis)
     static const char *const verdicts[] = {
         [EXIT_OK] = "enforced", [EXIT_NO] = "degraded", [EXIT_CANNOT] = "none"};
     AUTO_JSON json_t *json = json_pack(
-        "{s:s, s:o, s:o, s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o}", "verdict",
+        "{s:s, s:o, s:o, s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o, s:o}", "verdict",
         verdicts[diagnosis->status], "failure",
         diagnosis->has_layers ? json_null() : json_lossy(diagnosis->failure.msg), "layers",
         layers_to_json(diagnosis), "profiles", "read-only", diagnosis->has_layers,
         "workspace-write", diagnosis->keeps_protected, "by-landlock", !diagnosis->no_alone,
-        "watchpoints", watchpoints_to_json(diagnosis), "cgroup",
+        "watchpoints", available_to_json(diagnosis->no_watchpoint), "credentials",
+        available_to_json(diagnosis->no_tls), "cgroup",
         json_lossy(diagnosis->cgroup[CGROUP_MEMORY]), "limits", limits_to_json(diagnosis),
         "remedies", remedies_to_json(&diagnosis->remedies), "host",
         facts_to_json(&diagnosis->facts));
@@ -387,7 +410,7 @@ const struct command command_doctor = {
     .about =
         "Makes a sandbox with nothing in it and tells which layers of defence stand (enforced, "
         "partial, absent), which profiles can be used, and what has to be done for what is "
-        "missing.\n"
+        "missing. docs/troubleshooting.md has more about each.\n"
         "\n"
         "The exit status is 0 when every layer is enforced, 1 when something is missing, 2 "
         "when no sandbox can be made at all, 125 when Cordon was called wrongly.\n",

@@ -5,46 +5,22 @@
  * know which layers it really gives.
  *
  * For people it prints columns, not prose: they look for one line; without --all what most of them look for
- * (explain_view.h). With --json it prints one value; the names below are stable.
- *
- *   {
- *     "profile": {"name": "workspace-write", "from": "the default", "extends": null,
- *                 "definition": {...}},              as policy/profile_json.h writes it
- *     "config": null,                                or the file
- *     "mode": "sandboxed" | "bare",
- *     "limits": {"pids": {"value": 4096, "default": true}, ...},     cpu-time in ns
- *     "network": {"access": "restricted" | "proxied" | "enabled" | "host", "decided_by": "...",
- *                 "policy": null,                    of a proxied one: network_policy_to_json()
- *                 "publish": ["127.0.0.1:8080:3000"]},
- *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec", "git": "read" | "commit",
- *     "protect": ["git", "agents", "editors"],
- *     "tmp": {"whose": "private" | "host" | "none", "path": FOLDER or null, "why": ...},   of private ones
- *     "folder": "/work", "workspace_roots": ["/work"],
- *     "restricted": true,                            what no entry names is denied
- *     "entries": [{"path", "access", "state": "folder" | "file" | "missing", "protected",
- *                  "decided_by"}],
- *     "layers": {"user-namespace": {"state": "enforced", "why": null}, ...},   {} when refused
- *     "degraded": false, "refusal": null,
- *     "environment": {"passed": [{"name", "reason", "value"}],       value only with --values
- *                     "dropped": [{"name", "reason", "pattern"}]},
- *     "plan": [{"op": ...}, ...],
- *     "warnings": [],
- *     "command": null                                or as cli/explain_command.h has it
- *   }
+ * (explain_view.h). With --json it prints the one value of explain/explanation.h.
  */
-#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/console.h"
-#include "cli/explain_answer.h"
-#include "cli/explain_command.h"
 #include "cli/explain_view.h"
+#include "cli/rules.h"
 #include "cli/settings.h"
+#include "executor/execution.h"
+#include "explain/answer.h"
+#include "explain/command.h"
+#include "explain/explanation.h"
 #include "policy/profile.h"
-#include "policy/profile_json.h"
 #include "sandbox/linux/plan.h"
 #include "sandbox/sandbox.h"
 
@@ -68,26 +44,11 @@ struct explain_options {
 struct explanation {
     struct explain_options options;
     struct settings settings;
-    struct sandbox *sandbox;          /* NULL when none can be made: `refusal` */
+    struct explained about;
+    struct execution_options execution;
     struct explained_command command; /* `argv` NULL: none was asked about */
     struct err refusal;
 };
-
-/* The map that holds: with what was added for Cordon's own files when there is a sandbox. */
-static const struct access_map *explanation_access(const struct explanation *explanation)
-{
-    return explanation->sandbox && explanation->settings.workspace->mode != SANDBOX_DISABLED
-               ? sandbox_access(explanation->sandbox)
-               : &explanation->settings.workspace->map;
-}
-
-static const char *explanation_kind_name(enum access_kind kind)
-{
-    static const char *const names[] = {
-        [ACCESS_MISSING] = "missing", [ACCESS_DIR] = "folder", [ACCESS_FILE] = "file"};
-
-    return names[kind];
-}
 
 /* --- for people --- */
 
@@ -139,7 +100,7 @@ static void print_profile(const struct explanation *explanation, struct buf *tex
     console_line(text, "config   %s", settings->file.path ? settings->file.path : "no file");
     explain_network_print(settings->workspace, text);
     print_protect(settings, text);
-    explain_tmp_print(settings->workspace, explanation_access(explanation), text);
+    explain_tmp_print(&explanation->about, text);
     print_watch(settings, text);
     explain_limits_print(settings->workspace, text);
     console_line(text, "folder   %s", settings->workspace->dir);
@@ -152,7 +113,7 @@ static void print_profile(const struct explanation *explanation, struct buf *tex
 
 static void print_entries(const struct explanation *explanation, struct buf *text)
 {
-    const struct access_map *map = explanation_access(explanation);
+    const struct access_map *map = explained_access(&explanation->about);
 
     buf_append_str(text, "\nentries (the longest path decides)\n");
     if (explanation->settings.workspace->mode == SANDBOX_DISABLED)
@@ -166,7 +127,7 @@ static void print_entries(const struct explanation *explanation, struct buf *tex
 
         console_line(text, "  %-5s  %s%s%s", entry->asks ? "ask" : access_name(entry->access),
                      entry->path, entry->kind == ACCESS_DIR ? "" : ", ",
-                     entry->kind == ACCESS_DIR ? "" : explanation_kind_name(entry->kind));
+                     entry->kind == ACCESS_DIR ? "" : explained_kind_name(entry->kind));
         console_line(text, "         by %s", entry->origin);
     }
 }
@@ -174,45 +135,112 @@ static void print_entries(const struct explanation *explanation, struct buf *tex
 static void print_layers(const struct explanation *explanation, struct buf *text)
 {
     buf_append_str(text, "\nlayers\n");
-    if (!explanation->sandbox) {
+    if (!explanation->about.sandbox) {
         console_line(text, "  refused: %s", explanation->refusal.msg);
         return;
     }
     for (int i = 0; i < LAYER_COUNT; i++) {
-        const struct layer_report *layer = sandbox_layer(explanation->sandbox, (enum layer)i);
+        const struct layer_report *layer = sandbox_layer(explanation->about.sandbox, (enum layer)i);
 
         console_line(text, "  %-18s %s%s%s", layer_name((enum layer)i),
                      layer_state_name(layer->state), *layer->why ? ": " : "", layer->why);
     }
 }
 
-/* What stands behind "NAME=" in the environment; "" when it is not there. */
-static const char *value_of(const struct strv *env, const char *name)
-{
-    size_t len = strlen(name);
+/* --- environment --- */
 
-    for (size_t i = 0; i < env->len; i++)
-        if (strncmp(env->items[i], name, len) == 0 && env->items[i][len] == '=')
-            return env->items[i] + len + 1;
-    return "";
+static const char *text_of(const json_t *item, const char *key)
+{
+    const char *text = json_string_value(json_object_get(item, key));
+
+    return text ? text : "";
+}
+
+static void print_variables(const json_t *list, const char *word, struct buf *text)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(list, i, item)
+    {
+        const char *value = text_of(item, "value");
+        const char *pattern = text_of(item, "pattern");
+
+        console_line(text, "  %s   %s%s%s  (%s%s%s)", word, text_of(item, "name"),
+                     json_object_get(item, "value") ? "=" : "", value, text_of(item, "reason"),
+                     *pattern ? " " : "", pattern);
+    }
 }
 
 static void print_environment(const struct explanation *explanation, struct buf *text)
 {
-    const struct workspace *workspace = explanation->settings.workspace;
-    const struct environment_report *report = &workspace->env_report;
+    AUTO_JSON json_t *environment = explained_environment(
+        &explanation->about, explanation->options.flags & EXPLAIN_WITH_VALUES);
 
     buf_append_str(text, "\nenvironment\n");
-    for (size_t i = 0; i < report->len; i++) {
-        const struct environment_note *note = &report->notes[i];
-        bool is_dropped = environment_reason_is_drop(note->reason);
-        bool has_value = explanation->options.flags & EXPLAIN_WITH_VALUES && !is_dropped;
+    print_variables(json_object_get(environment, "passed"), "pass", text);
+    print_variables(json_object_get(environment, "dropped"), "drop", text);
+}
 
-        console_line(text, "  %-5s  %s%s%s  (%s%s%s)", is_dropped ? "drop" : "pass", note->name,
-                     has_value ? "=" : "", has_value ? value_of(&workspace->env, note->name) : "",
-                     environment_reason_name(note->reason), note->pattern ? " " : "",
-                     note->pattern ? note->pattern : "");
-    }
+/* --- the command, for people --- */
+
+static const char patch_text[] =
+    "it is a patch: Cordon applies it itself, in the sandbox and with an empty environment";
+
+static void print_note(const char *name, const char *words, struct buf *text)
+{
+    if (words)
+        console_line(text, "  %-8s %s", name, words);
+}
+
+static void print_command(const struct explained_command *command, struct buf *text)
+{
+    static const char *const outcomes[] = {
+        [REQUIREMENT_SKIP] = "runs without a question",
+        [REQUIREMENT_ASK] = "is asked about first",
+        [REQUIREMENT_FORBID] = "is refused",
+    };
+    const struct explained *about = command->about;
+    AUTO(buf_done) struct buf words = {.max = SIZE_MAX / 2};
+    AUTO(buf_done) struct buf rules = {.max = SIZE_MAX / 2};
+
+    for (size_t i = 0; command->argv[i]; i++)
+        buf_appendf(&words, "%s%s", i ? " " : "", command->argv[i]);
+    console_line(text, "command  %s", words.data);
+    console_line(text, "  decision %s: %s", outcomes[command->requirement.outcome],
+                 command->requirement.reason);
+    print_note("runs", explained_command_place(command), text);
+    if (about->approval_from)
+        console_line(text, "  approval %s (from %s)",
+                     approval_mode_name(about->execution->policy.mode), about->approval_from);
+    else
+        print_note("approval", "no policy: no question is asked, and only what rules forbid counts",
+                   text);
+    print_note("class", explained_command_class(command), text);
+    print_note("bypass", explained_command_bypass(command), text);
+    print_note("broken", explained_command_broken(command), text);
+    print_note("patch", command->is_patch ? patch_text : NULL, text);
+    buf_append_str(text, "  rules\n");
+    rules_check_print(&command->check, &rules);
+    console_lines(text, "    ", rules.data ? rules.data : "");
+    buf_append_str(text, "\n");
+}
+
+static void print_field(const char *name, const char *value, struct buf *text)
+{
+    if (value)
+        console_line(text, "  %-11s %s", name, value);
+}
+
+static void print_answer(const struct explain_answer *answer, struct buf *ret)
+{
+    console_line(ret, "%s: %s", answer->asked, answer->verdict);
+    if (answer->canonical && !str_eq(answer->canonical, answer->asked))
+        print_field("path", answer->canonical, ret);
+    print_field("decided by", answer->decided_by, ret);
+    print_field(answer->canonical ? "entry" : "rule", answer->entry, ret);
+    print_field("reason", answer->reason, ret);
+    print_field("note", answer->note, ret);
 }
 
 static void explain_print_text(const struct explanation *explanation, struct buf *ret)
@@ -220,149 +248,20 @@ static void explain_print_text(const struct explanation *explanation, struct buf
     AUTO(buf_done) struct buf plan = {.max = SIZE_MAX / 2};
 
     if (explanation->command.argv)
-        explained_command_print(&explanation->command, ret);
+        print_command(&explanation->command, ret);
     if (!(explanation->options.flags & (EXPLAIN_ALL | EXPLAIN_WITH_VALUES))) {
-        explain_short_print(&explanation->settings, explanation_access(explanation),
-                            explanation->sandbox, &explanation->refusal, ret);
+        explain_short_print(&explanation->about, ret);
         return;
     }
     print_profile(explanation, ret);
     print_entries(explanation, ret);
     print_layers(explanation, ret);
     print_environment(explanation, ret);
-    if (!explanation->sandbox || explanation->settings.workspace->mode == SANDBOX_DISABLED)
+    if (!explanation->about.sandbox || explanation->settings.workspace->mode == SANDBOX_DISABLED)
         return;
-    plan_print(sandbox_plan(explanation->sandbox), &plan);
+    plan_print(sandbox_plan(explanation->about.sandbox), &plan);
     buf_append_str(ret, "\nplan\n");
     console_lines(ret, "  ", plan.data ? plan.data : "");
-}
-
-/* --- for programs --- */
-
-static json_t *entries_json(const struct access_map *map)
-{
-    json_t *json = json_array();
-
-    for (size_t i = 0; i < map->len; i++) {
-        const struct access_entry *entry = &map->entries[i];
-
-        json_array_append_new(
-            json,
-            json_pack("{s:o, s:s, s:s, s:b, s:o*, s:o}", "path", json_lossy(entry->path), "access",
-                      access_name(entry->access), "state", explanation_kind_name(entry->kind),
-                      "protected", entry->is_protected, "ask", entry->asks ? json_true() : NULL,
-                      "decided_by", json_lossy(entry->origin)));
-    }
-    return json;
-}
-
-static json_t *layers_json(const struct sandbox *sandbox)
-{
-    json_t *json = json_object();
-
-    for (int i = 0; sandbox && i < LAYER_COUNT; i++) {
-        const struct layer_report *layer = sandbox_layer(sandbox, (enum layer)i);
-
-        json_object_set_new(json, layer_name((enum layer)i),
-                            json_pack("{s:s, s:o}", "state", layer_state_name(layer->state), "why",
-                                      *layer->why ? json_lossy(layer->why) : json_null()));
-    }
-    return json;
-}
-
-/* "NAME=value" is found by its place: both lists are ordered by name, and every note that is no
- * drop has its variable. */
-static json_t *environment_json(const struct explanation *explanation)
-{
-    const struct workspace *workspace = explanation->settings.workspace;
-    const struct environment_report *report = &workspace->env_report;
-    json_t *passed = json_array();
-    json_t *dropped = json_array();
-    size_t next = 0;
-
-    for (size_t i = 0; i < report->len; i++) {
-        const struct environment_note *note = &report->notes[i];
-        bool is_dropped = environment_reason_is_drop(note->reason);
-        json_t *item = json_pack("{s:o, s:s}", "name", json_lossy(note->name), "reason",
-                                 environment_reason_name(note->reason));
-
-        if (is_dropped) {
-            json_object_set_new(item, "pattern", json_lossy(note->pattern));
-        } else {
-            const char *text = workspace->env.items[next++];
-
-            if (explanation->options.flags & EXPLAIN_WITH_VALUES)
-                json_object_set_new(item, "value", json_lossy(strchr(text, '=') + 1));
-        }
-        json_array_append_new(is_dropped ? dropped : passed, item);
-    }
-    return json_pack("{s:o, s:o}", "passed", passed, "dropped", dropped);
-}
-
-static json_t *protect_to_json(const struct protect_choice *choice)
-{
-    AUTO(strv_done) struct strv words = {0};
-
-    protect_choice_words(choice, &words);
-    return json_lossy_list(strv_view(&words));
-}
-
-static json_t *limits_to_json(const struct workspace *workspace)
-{
-    struct resource_limits limits;
-    json_t *json = json_object();
-
-    workspace_limits(workspace, &limits);
-    for (int i = 0; i < LIMIT_COUNT; i++)
-        if (limits.of[i] && limits.of[i] != LIMIT_NONE)
-            json_object_set_new(json, resource_limit_name((enum resource_limit)i),
-                                json_pack("{s:I, s:b}", "value", (json_int_t)limits.of[i],
-                                          "default", !!(limits.defaults & 1u << i)));
-    return json;
-}
-
-static json_t *explain_to_json(const struct explanation *explanation)
-{
-    const struct settings *settings = &explanation->settings;
-    const struct workspace *workspace = settings->workspace;
-    const struct sandbox *sandbox = explanation->sandbox;
-    const struct access_map *map = explanation_access(explanation);
-    json_t *json =
-        json_pack("{s:{s:o, s:o, s:o, s:o}, s:o, s:s, s:{s:s, s:o, s:o, s:o}, s:o, s:o, s:b, s:o, "
-                  "s:o, s:b, s:o}",
-                  "profile", "name", json_lossy(workspace->profile_name), "from",
-                  json_lossy(workspace->profile_from), "extends",
-                  json_lossy(workspace->profile.extends), "definition",
-                  profile_to_json(&workspace->profile), "config", json_lossy(settings->file.path),
-                  "mode", workspace->mode == SANDBOX_DISABLED ? "bare" : "sandboxed", "network",
-                  "access", network_access_name(map->network), "decided_by",
-                  json_lossy(workspace->network_from), "policy",
-                  map->network == NETWORK_PROXIED ? network_policy_to_json(&map->network_policy)
-                                                  : json_null(),
-                  "publish", publications_to_json(&map->network_policy.publications), "folder",
-                  json_lossy(workspace->dir), "workspace_roots",
-                  json_lossy_list(strv_view(&workspace->roots)), "restricted", map->restricted,
-                  "entries", entries_json(map), "layers", layers_json(sandbox), "degraded",
-                  sandbox && sandbox_is_degraded(sandbox), "refusal",
-                  sandbox ? json_null() : json_lossy(explanation->refusal.msg));
-
-    json_object_set_new(json, "protect", protect_to_json(&workspace->protect));
-    json_object_set_new(
-        json, "tmp",
-        json_pack("{s:s, s:o, s:o}", "whose", explain_whose_tmp(workspace, map), "path",
-                  json_lossy(workspace->tmp.folder), "why",
-                  *workspace->tmp.why.msg ? json_lossy(workspace->tmp.why.msg) : json_null()));
-    json_object_set_new(json, "watch", json_string(profile_watch_words[workspace->profile.watch]));
-    json_object_set_new(json, "limits", limits_to_json(workspace));
-    json_object_set_new(json, "judge", json_string(profile_judge_words[workspace->profile.judge]));
-    json_object_set_new(json, "git", json_string(profile_git_words[workspace->profile.git]));
-    json_object_set_new(json, "environment", environment_json(explanation));
-    json_object_set_new(json, "plan", sandbox ? plan_to_json(sandbox_plan(sandbox)) : json_array());
-    json_object_set_new(json, "warnings", json_lossy_list(strv_view(&settings->warnings)));
-    json_object_set_new(json, "command",
-                        explanation->command.argv ? explained_command_to_json(&explanation->command)
-                                                  : json_null());
-    return json;
 }
 
 /* --- the command --- */
@@ -389,6 +288,7 @@ static const struct option question_options[] = {
      .value = "ACCESS",
      .words = access_words,
      INTO_WORD(struct explain_options, wanted, ACCESS_READ),
+     .brief = "read (the default) or write",
      .help = "The access that --path is about: read (the default) or write."},
     {.name = "host",
      .value = "HOST[:PORT]",
@@ -401,6 +301,7 @@ static const struct option question_options[] = {
      .value = "PROFILE",
      INTO_TEXT(struct explain_options, diff),
      .wrong = "the name is empty",
+     .brief = "What another profile adds and takes away",
      .help = "Answers for another profile: what it adds (+) to the one that counts here, and what "
              "it takes away (-)."},
     {.name = NULL},
@@ -413,6 +314,7 @@ static const struct option approval_options[] = {
      .words = policy_approval_words,
      .set = policy_set_approval,
      .offset = offsetof(struct explain_options, policy),
+     .brief = "The policy under which COMMAND is judged",
      .help = "The approval policy under which COMMAND is judged, as in cordon run."},
     {.name = NULL},
 };
@@ -420,10 +322,12 @@ static const struct option approval_options[] = {
 static const struct option output_options[] = {
     {.name = "all",
      INTO_FLAG(struct explain_options, flags, EXPLAIN_ALL),
+     .brief = "Everything: each entry, layer and variable, and the plan",
      .help = "Shows everything: each entry and who wrote it, each layer, the variables, and the "
              "plan that the launcher carries out."},
     {.name = "values",
      INTO_FLAG(struct explain_options, flags, EXPLAIN_WITH_VALUES),
+     .brief = "And the values of variables",
      .help = "As --all, and shows the values of the variables that would be passed, too."},
     {.name = "json",
      .letter = 'j',
@@ -453,21 +357,20 @@ static int print_text_or_json(struct buf *text, json_t *json)
 
 static int answer(const struct explanation *explanation)
 {
-    const struct explain_question question = {.path = explanation->options.path,
-                                              .host = explanation->options.host,
-                                              .wanted = explanation->options.wanted,
-                                              .map = explanation_access(explanation)};
+    const struct explain_options *options = &explanation->options;
     AUTO(explain_answer_done) struct explain_answer answer = {0};
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     bool is_json = explanation->options.flags & EXPLAIN_JSON;
     struct err err;
     int status;
 
-    if (explanation->options.host ? explain_host(&explanation->settings, &question, &answer, &err)
-                                  : explain_path(&explanation->settings, &question, &answer, &err))
+    if (options->host && explain_host(&explanation->about, options->host, &answer, &err))
+        return console_failf("--host: %s", err.msg);
+    if (!options->host &&
+        explain_path(&explanation->about, options->path, options->wanted, &answer, &err))
         return console_fail(&err);
     if (!is_json)
-        explain_answer_print(&answer, &text);
+        print_answer(&answer, &text);
     status = print_text_or_json(&text, is_json ? explain_answer_to_json(&answer) : NULL);
     return status == EXIT_OK && !answer.is_allowed ? EXIT_NO : status;
 }
@@ -482,8 +385,11 @@ static int explain_all(const struct explanation *explanation)
 
     if (!is_json)
         explain_print_text(explanation, &text);
-    status = print_text_or_json(&text, is_json ? explain_to_json(explanation) : NULL);
-    if (status == EXIT_OK && !explanation->sandbox)
+    status = print_text_or_json(
+        &text, is_json ? explained_to_json(&explanation->about, command->argv ? command : NULL,
+                                           explanation->options.flags & EXPLAIN_WITH_VALUES)
+                       : NULL);
+    if (status == EXIT_OK && !explanation->about.sandbox)
         return console_fail(&explanation->refusal);
     return status == EXIT_OK && is_refused ? EXIT_NO : status;
 }
@@ -513,6 +419,29 @@ static int explain_other(const struct explanation *explanation)
                         "differences", differences));
 }
 
+/* A machine that cannot enforce the profile is no failure of explaining it. */
+static void explain_begin(struct explanation *explanation, char *const *argv)
+{
+    const struct settings *settings = &explanation->settings;
+    struct workspace *workspace = settings->workspace;
+    const bool is_made = workspace_probe(workspace, &explanation->refusal) == 0;
+
+    settings_execution(settings, argv, &explanation->execution);
+    explanation->about = (struct explained){
+        .workspace = workspace,
+        .sandbox = is_made ? workspace->sandbox : NULL,
+        .refusal = &explanation->refusal,
+        .execution = &explanation->execution,
+        .approval_from = settings->approval_from,
+        .config = settings->file.path,
+        .home = settings->file.home,
+        .dir = workspace->dir,
+        .env = strv_view(&workspace->env),
+        .env_report = &workspace->env_report,
+        .warnings = strv_view(&settings->warnings),
+    };
+}
+
 static int explain_run(char **argv)
 {
     AUTO(explanation_done) struct explanation explanation = {.options = {.wanted = ACCESS_READ}};
@@ -532,11 +461,9 @@ static int explain_run(char **argv)
         return console_fail(&err);
     if (options->diff)
         return explain_other(&explanation);
-    /* a machine that cannot enforce the profile is no failure of explaining it */
-    if (workspace_probe(explanation.settings.workspace, &explanation.refusal) == 0)
-        explanation.sandbox = explanation.settings.workspace->sandbox;
+    explain_begin(&explanation, rest);
     if (*rest)
-        explained_command_init(&explanation.command, &explanation.settings, rest);
+        explained_command_init(&explanation.command, &explanation.about);
     return options->path || options->host ? answer(&explanation) : explain_all(&explanation);
 }
 

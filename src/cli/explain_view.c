@@ -11,7 +11,9 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "cli/console.h"
+#include "explain/explanation.h"
 #include "policy/access.h"
+#include "policy/network_hook.h"
 #include "policy/profile.h"
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
@@ -53,15 +55,16 @@ static size_t print_paths(const struct access_map *map, const char *label, enum 
     return len;
 }
 
-static void print_files(const struct settings *settings, const struct access_map *map,
-                        struct buf *text)
+static void print_files(const struct explained *about, struct buf *text)
 {
+    const struct workspace *workspace = about->workspace;
+    const struct access_map *map = explained_access(about);
     const struct access_entry *root = access_map_exact(map, "/");
     AUTO(strv_done) struct strv words = {0};
     AUTO(buf_done) struct buf sets = {.max = SIZE_MAX / 2};
     size_t writable;
 
-    if (settings->workspace->mode == SANDBOX_DISABLED || !map->restricted) {
+    if (workspace->mode == SANDBOX_DISABLED || !map->restricted) {
         console_line(text, "write    everything: %s",
                      map->restricted ? "there is no sandbox"
                                      : "the profile does not restrict files");
@@ -70,7 +73,7 @@ static void print_files(const struct settings *settings, const struct access_map
     writable = print_paths(map, "write", ACCESS_WRITE, false, text);
     if (!writable)
         console_line(text, "write    nothing");
-    protect_choice_words(&settings->workspace->protect, &words);
+    protect_choice_words(&workspace->protect, &words);
     for (size_t i = 0; i < words.len; i++)
         buf_appendf(&sets, "%s%s", i ? ", " : "", words.items[i]);
     if (writable && sets.len)
@@ -85,16 +88,81 @@ static void print_files(const struct settings *settings, const struct access_map
     print_paths(map, "ask", ACCESS_DENY, true, text);
 }
 
+/* "example.org:443", "example.org by http, https". Caller frees. */
+static char *rule_text(const struct network_rule *rule)
+{
+    AUTO_FREE char *pattern = host_pattern_format(&rule->pattern, rule->port);
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+
+    buf_append_str(&text, pattern);
+    for (unsigned i = 0, left = rule->protocols; left; left &= ~(1u << i++))
+        if (left & 1u << i)
+            buf_appendf(&text, "%s%s", left == rule->protocols ? " by " : ", ",
+                        network_protocol_words[i]);
+    return buf_take(&text);
+}
+
 static void print_rules(const struct network_policy *policy, enum network_verdict verdict,
                         struct buf *text)
 {
     for (size_t i = 0; i < policy->rules_len; i++) {
         const struct network_rule *rule = &policy->rules[i];
-        AUTO_FREE char *pattern = host_pattern_format(&rule->pattern, rule->port);
+        AUTO_FREE char *about = rule_text(rule);
 
         if (rule->verdict == verdict)
-            console_line(text, "         %-5s  %s (from %s)", network_verdict_words[verdict],
-                         pattern, rule->origin);
+            console_line(text, "         %-5s  %s (from %s)", network_verdict_words[verdict], about,
+                         rule->origin);
+    }
+}
+
+/* Caller frees. */
+static char *joined(const struct strv *words, const char *between)
+{
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+
+    for (size_t i = 0; i < words->len; i++)
+        buf_appendf(&text, "%s%s", i ? between : "", words->items[i]);
+    return alloc_str(text.data ? text.data : "");
+}
+
+/* "api.test GET,POST /repos/": what may be asked for there. Caller frees. */
+static char *hook_text(const struct network_hook *hook)
+{
+    AUTO_FREE char *methods = joined(&hook->methods, ",");
+    AUTO_FREE char *paths = joined(&hook->paths, " ");
+
+    return alloc_strf("%s %s %s", hook->host, methods, paths);
+}
+
+/* "GH_TOKEN for api.test" */
+static char *credential_text(const struct network_credential *credential)
+{
+    AUTO_FREE char *hosts = joined(&credential->hosts, ", ");
+
+    return alloc_strf("%s for %s", credential->name, hosts);
+}
+
+static void print_hooks(const struct network_hooks *hooks, struct buf *text)
+{
+    for (size_t i = 0; i < hooks->hooks_len; i++) {
+        const struct network_hook *hook = &hooks->hooks[i];
+        AUTO_FREE char *about = hook_text(hook);
+
+        console_line(text, "         hook   %s (from %s)", about, hook->origin);
+        for (size_t j = 0; j < hook->strip.len; j++)
+            console_line(text, "                takes %s out", hook->strip.items[j]);
+        for (size_t j = 0; j < hook->inject_len; j++) {
+            const struct network_injection *put = &hook->inject[j];
+
+            console_line(text, "                puts %s in, from %s%s", put->name,
+                         put->secret_file ? "" : "$",
+                         put->secret_file ? put->secret_file : put->secret_env_var);
+        }
+    }
+    for (size_t i = 0; i < hooks->credentials_len; i++) {
+        AUTO_FREE char *about = credential_text(&hooks->credentials[i]);
+
+        console_line(text, "         credential %s, used and not seen", about);
     }
 }
 
@@ -116,6 +184,8 @@ void explain_network_print(const struct workspace *workspace, struct buf *text)
         print_rules(policy, NETWORK_DENY, text);
         print_rules(policy, NETWORK_ASK, text);
         print_rules(policy, NETWORK_ALLOW, text);
+        if (!policy->rules_len && !policy->host_ports_len && !policy->asks)
+            console_line(text, "         none (--allow-host HOST)");
         for (size_t i = 0; i < policy->host_ports_len; i++)
             console_line(text, "         allow  localhost:%u of this machine",
                          policy->host_ports[i]);
@@ -125,6 +195,10 @@ void explain_network_print(const struct workspace *workspace, struct buf *text)
             console_line(text, "         limited: GET, HEAD and OPTIONS alone");
         if (policy->allow_local_binding)
             console_line(text, "         addresses may be local ones, too");
+        if (policy->no_upstream_proxy)
+            console_line(text, "         without this machine's own proxy (*_PROXY)");
+        if (policy->hooks)
+            print_hooks(policy->hooks, text);
     }
     for (size_t i = 0; i < policy->publications.len; i++) {
         AUTO_FREE char *publication = publication_format(&policy->publications.items[i]);
@@ -135,16 +209,16 @@ void explain_network_print(const struct workspace *workspace, struct buf *text)
         console_line(text, "%-7s  %s", i ? "" : "sockets", sockets->items[i].path);
 }
 
-static void print_layers(const struct settings *settings, const struct sandbox *sandbox,
-                         const struct err *refusal, struct buf *text)
+static void print_layers(const struct explained *about, struct buf *text)
 {
+    const struct sandbox *sandbox = about->sandbox;
     size_t lacking = 0;
 
     if (!sandbox) {
-        console_line(text, "layers   refused: %s", refusal->msg);
+        console_line(text, "layers   refused: %s", about->refusal->msg);
         return;
     }
-    if (settings->workspace->mode == SANDBOX_DISABLED) {
+    if (about->workspace->mode == SANDBOX_DISABLED) {
         console_line(text, "layers   none: there is no sandbox");
         return;
     }
@@ -180,20 +254,19 @@ void explain_limits_print(const struct workspace *workspace, struct buf *ret)
     console_line(ret, "limits   %s", line.len ? line.data : "none");
 }
 
-void explain_short_print(const struct settings *settings, const struct access_map *map,
-                         const struct sandbox *sandbox, const struct err *refusal, struct buf *ret)
+void explain_short_print(const struct explained *about, struct buf *ret)
 {
-    const struct workspace *workspace = settings->workspace;
+    const struct workspace *workspace = about->workspace;
     const struct profile *profile = &workspace->profile;
 
     console_line(ret, "profile  %s (from %s)", workspace->profile_name, workspace->profile_from);
-    console_line(ret, "config   %s", settings->file.path ? settings->file.path : "no file");
+    console_line(ret, "config   %s", about->config ? about->config : "no file");
     console_line(ret, "folder   %s", workspace->dir);
-    print_files(settings, map, ret);
-    explain_tmp_print(workspace, map, ret);
-    if (settings->workspace->mode != SANDBOX_DISABLED)
-        explain_network_print(settings->workspace, ret);
-    print_layers(settings, sandbox, refusal, ret);
+    print_files(about, ret);
+    explain_tmp_print(about, ret);
+    if (workspace->mode != SANDBOX_DISABLED)
+        explain_network_print(workspace, ret);
+    print_layers(about, ret);
     explain_limits_print(workspace, ret);
     for (size_t i = 0; i < workspace->presets.len; i++)
         console_line(ret, "%-7s  %s (from %s)", i ? "" : "with", workspace->presets.items[i],
@@ -204,28 +277,18 @@ void explain_short_print(const struct settings *settings, const struct access_ma
         console_line(ret, "judge    %s", profile_judge_words[profile->judge]);
     if (profile->git != PROFILE_GIT_READ)
         console_line(ret, "git      %s", profile_git_words[profile->git]);
-    for (size_t i = 0; i < settings->warnings.len; i++)
-        console_line(ret, "warning  %s", settings->warnings.items[i]);
+    for (char *const *warning = about->warnings; *warning; warning++)
+        console_line(ret, "warning  %s", *warning);
     console_line(ret, "more     --all: each entry and who wrote it, variables, the plan");
 }
 
 /* --- temporary folders --- */
 
-const char *explain_whose_tmp(const struct workspace *workspace, const struct access_map *map)
+void explain_tmp_print(const struct explained *about, struct buf *text)
 {
-    if (workspace->profile.tmp == PROFILE_TMP_HOST || !map->restricted)
-        return "host";
-    for (size_t i = 0; i < map->len; i++)
-        if (map->entries[i].source)
-            return "private";
-    return "none";
-}
-
-void explain_tmp_print(const struct workspace *workspace, const struct access_map *map,
-                       struct buf *text)
-{
+    const struct workspace *workspace = about->workspace;
     const struct tmp_store *tmp = &workspace->tmp;
-    const char *whose = explain_whose_tmp(workspace, map);
+    const char *whose = explained_whose_tmp(about);
 
     if (workspace->mode == SANDBOX_DISABLED)
         return;
@@ -331,37 +394,87 @@ static void add_sockets(const struct profile *having, const struct profile *lack
     }
 }
 
-static const struct network_rule *find_same(const struct network_policy *policy,
-                                            const struct network_rule *rule)
-{
-    AUTO_FREE char *wanted = host_pattern_format(&rule->pattern, rule->port);
-
-    for (size_t i = 0; i < policy->rules_len; i++) {
-        AUTO_FREE char *text =
-            host_pattern_format(&policy->rules[i].pattern, policy->rules[i].port);
-
-        if (str_eq(text, wanted) && policy->rules[i].verdict == rule->verdict)
-            return &policy->rules[i];
-    }
-    return NULL;
-}
-
 /* Rules of `having` that `lacking` has not. */
-static void add_hosts(const struct access_map *having, const struct access_map *lacking,
+static void add_hosts(const struct network_policy *having, const struct network_policy *lacking,
                       bool is_other, json_t *list)
 {
-    const struct network_policy *policy = &having->network_policy;
-
-    for (size_t i = 0; i < policy->rules_len; i++) {
-        const struct network_rule *rule = &policy->rules[i];
+    for (size_t i = 0; i < having->rules_len; i++) {
+        const struct network_rule *rule = &having->rules[i];
         const char *word = network_verdict_words[rule->verdict];
-        AUTO_FREE char *pattern = host_pattern_format(&rule->pattern, rule->port);
+        AUTO_FREE char *about = rule_text(rule);
 
-        if (!find_same(&lacking->network_policy, rule))
+        if (!network_policy_has(lacking, rule))
             json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:b}", "what", "host",
-                                                  "path", pattern, "from", is_other ? "-" : word,
+                                                  "path", about, "from", is_other ? "-" : word,
                                                   "to", is_other ? word : "-", "wider",
                                                   (rule->verdict == NETWORK_DENY) != is_other));
+    }
+}
+
+/* What a network has beside its rules, of one kind: each in words. */
+struct network_words {
+    const char *what;
+    struct strv words;
+};
+
+enum { NETWORK_KINDS = 4 };
+
+static void read_network_words(const struct access_map *map,
+                               struct network_words ret[NETWORK_KINDS])
+{
+    static const char *const kinds[] = {"host port", "publish", "credential", "hook"};
+    const struct network_policy *policy = &map->network_policy;
+    const bool is_proxied = map->network == NETWORK_PROXIED;
+    const struct network_hooks *hooks = is_proxied ? policy->hooks : NULL;
+
+    for (int i = 0; i < NETWORK_KINDS; i++)
+        ret[i] = (struct network_words){.what = kinds[i]};
+    for (size_t i = 0; is_proxied && i < policy->host_ports_len; i++)
+        strv_pushf(&ret[0].words, "localhost:%u", policy->host_ports[i]);
+    publications_format(&policy->publications, &ret[1].words);
+    for (size_t i = 0; hooks && i < hooks->credentials_len; i++)
+        strv_push_take(&ret[2].words, credential_text(&hooks->credentials[i]));
+    for (size_t i = 0; hooks && i < hooks->hooks_len; i++)
+        strv_push_take(&ret[3].words, hook_text(&hooks->hooks[i]));
+}
+
+static void add_lacking(const char *what, const struct strv *having, const struct strv *lacking,
+                        bool is_other, json_t *list)
+{
+    for (size_t i = 0; i < having->len; i++)
+        if (!strv_has(lacking, having->items[i]))
+            json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:s, s:b}", "what", what, "path",
+                                                  json_lossy(having->items[i]), "from",
+                                                  is_other ? "-" : "yes", "to",
+                                                  is_other ? "yes" : "-", "wider", is_other));
+}
+
+static void add_network(const struct access_map *base, const struct access_map *other, json_t *list)
+{
+    static const struct network_policy none;
+    const struct network_policy *a =
+        base->network == NETWORK_PROXIED ? &base->network_policy : &none;
+    const struct network_policy *b =
+        other->network == NETWORK_PROXIED ? &other->network_policy : &none;
+    struct network_words was[NETWORK_KINDS], is[NETWORK_KINDS];
+
+    add_word(list, "network", network_access_name(base->network),
+             network_access_name(other->network), other->network > base->network);
+    add_word(list, "network mode", network_mode_words[a->mode], network_mode_words[b->mode],
+             b->mode < a->mode);
+    add_word(list, "local addresses", a->allow_local_binding ? "allow" : "deny",
+             b->allow_local_binding ? "allow" : "deny", b->allow_local_binding);
+    add_word(list, "upstream proxy", a->no_upstream_proxy ? "unused" : "used",
+             b->no_upstream_proxy ? "unused" : "used", a->no_upstream_proxy);
+    add_hosts(b, a, true, list);
+    add_hosts(a, b, false, list);
+    read_network_words(base, was);
+    read_network_words(other, is);
+    for (int i = 0; i < NETWORK_KINDS; i++) {
+        add_lacking(is[i].what, &is[i].words, &was[i].words, true, list);
+        add_lacking(is[i].what, &was[i].words, &is[i].words, false, list);
+        strv_done(&is[i].words);
+        strv_done(&was[i].words);
     }
 }
 
@@ -378,16 +491,7 @@ json_t *explain_diff(const struct settings *base, const struct settings *other)
     for (size_t i = 0; i < a->map.len; i++)
         if (!access_map_exact(&b->map, a->map.entries[i].path))
             add_path(&a->map, &b->map, a->map.entries[i].path, list);
-    add_word(list, "network", network_access_name(a->map.network),
-             network_access_name(b->map.network), b->map.network > a->map.network);
-    add_word(list, "network mode", network_mode_words[a->map.network_policy.mode],
-             network_mode_words[b->map.network_policy.mode],
-             b->map.network_policy.mode < a->map.network_policy.mode);
-    add_word(list, "local addresses", a->map.network_policy.allow_local_binding ? "allow" : "deny",
-             b->map.network_policy.allow_local_binding ? "allow" : "deny",
-             b->map.network_policy.allow_local_binding);
-    add_hosts(&b->map, &a->map, true, list);
-    add_hosts(&a->map, &b->map, false, list);
+    add_network(&a->map, &b->map, list);
     add_sockets(&b->profile, &a->profile, true, list);
     add_sockets(&a->profile, &b->profile, false, list);
     add_word(list, "watch", profile_watch_words[a->profile.watch],

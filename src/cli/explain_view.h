@@ -3,20 +3,14 @@
 
 #include "cli/settings.h"
 
-struct access_map;
 struct buf;
+struct explained;
 struct json_t;
-struct sandbox;
 
-/* "private", "host" or "none": whose /tmp and /var/tmp commands have. */
-const char *explain_whose_tmp(const struct workspace *workspace, const struct access_map *map);
-void explain_tmp_print(const struct workspace *workspace, const struct access_map *map,
-                       struct buf *ret);
+void explain_tmp_print(const struct explained *about, struct buf *ret);
 
-/* What a person wants to know of a workspace: what may be written, not read, reached, and what is lacking.
- * `sandbox` NULL: there is none, because of `refusal`. */
-void explain_short_print(const struct settings *settings, const struct access_map *map,
-                         const struct sandbox *sandbox, const struct err *refusal, struct buf *ret);
+/* What a person wants to know of a workspace: what may be written, not read, reached, and what is lacking. */
+void explain_short_print(const struct explained *about, struct buf *ret);
 
 /* The network, and what it may reach. */
 void explain_network_print(const struct workspace *workspace, struct buf *ret);

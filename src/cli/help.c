@@ -1,14 +1,16 @@
-/* `cordon help`, `cordon help COMMAND`, `cordon COMMAND --help`: all from the commands' tables; and
- * what every command does with its arguments first.
+/* `cordon help`, `cordon help COMMAND` (everything), `cordon COMMAND --help` (about a screen): all from
+ * the commands' tables; and what every command does with its arguments first.
  *
  * `cordon help --json` gives the tables themselves. The shell completions are generated from it
  * (completions/generate), the tests compare the man pages with it, and other programs may use it. */
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "cli/command.h"
+#include "cli/connect.h"
 #include "cli/console.h"
 
 #include <stdint.h>
@@ -21,7 +23,7 @@ static const char about_cordon[] =
 
 static const char examples_cordon[] =
     "  cordon run -- make test               build and test here; nothing else is written\n"
-    "  cordon run --network enabled --with npm -- npm install\n"
+    "  cordon run --allow-host registry.example.org --with npm -- npm install\n"
     "  cordon run --profile read-only -- grep -r secret /etc\n"
     "  cordon explain --path ~/.ssh/id_ed25519        may a command read this, and why\n"
     "  cordon doctor                         what this machine can enforce, and what to fix\n";
@@ -37,7 +39,10 @@ const struct command *help_find_command(const char *name)
         strv_push(&names, commands[i]->name);
     }
     nearest = str_nearest(name, (const char *const *)strv_view(&names));
-    if (nearest)
+    if (connect_find_command(name))
+        console_say("there is no command \"%s\"; of a server there is: cordon connect %s", name,
+                    name);
+    else if (nearest)
         console_say("there is no command \"%s\"; did you mean \"%s\"? (\"cordon help\" lists them)",
                     name, nearest);
     else
@@ -47,17 +52,25 @@ const struct command *help_find_command(const char *name)
     return NULL;
 }
 
-int help_print_command(const struct command *command)
+/* Examples come first: they are what most who ask came for. */
+int help_print_command(const struct command *command, bool is_brief)
 {
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    const char *page = command->page ? command->page : "cordon";
+    const char *end = is_brief ? strstr(command->about, "\n\n") : NULL;
+    AUTO_FREE char *about = end ? alloc_strn(command->about, (size_t)(end - command->about))
+                                : alloc_str(command->about);
 
     buf_appendf(&text, "Usage: cordon %s%s%s\n\n", command->name, *command->usage ? " " : "",
                 command->usage);
-    options_print_text(command->about, 0, &text);
-    options_print(command->groups, &text);
-    buf_append_str(&text, "\nExamples:\n");
     options_print_text(command->examples, 0, &text);
-    buf_appendf(&text, "\nMore: man %s\n", command->page ? command->page : "cordon");
+    buf_append_str(&text, "\n");
+    options_print_text(about, 0, &text);
+    options_print(command->groups, is_brief, &text);
+    if (is_brief)
+        buf_appendf(&text, "\nMore: cordon help %s, man %s\n", command->name, page);
+    else
+        buf_appendf(&text, "\nMore: man %s\n", page);
     return console_print(&text);
 }
 
@@ -136,14 +149,16 @@ static int help_run(char **argv)
         return help_print_json();
     if (!*rest)
         return help_print();
-    command = help_find_command(*rest);
-    return command ? help_print_command(command) : EXIT_FAILED;
+    command = str_eq(*rest, "connect") && rest[1] ? connect_find_command(rest[1]) : NULL;
+    if (!command)
+        command = help_find_command(*rest);
+    return command ? help_print_command(command, false) : EXIT_FAILED;
 }
 
 const struct command command_help = {
     .name = "help",
     .summary = "explain a command",
-    .usage = "[--json] [COMMAND]",
+    .usage = "[--json] [COMMAND]...",
     .about = "Explains Cordon, or one of its commands.\n",
     .examples = "  cordon help run\n",
     .groups = help_groups,
@@ -169,7 +184,7 @@ bool command_parse(const struct command *command, char **argv, void *data, char 
         return false;
     }
     if (rest.wants_help) {
-        *ret_status = help_print_command(command);
+        *ret_status = help_print_command(command, true);
         return false;
     }
     *ret_rest = rest.argv;

@@ -104,7 +104,7 @@ static int helper_help(void)
     options_print_text("Cordon in the place of Codex's sandbox helper. For people there is "
                        "\"cordon run\".\n",
                        0, &text);
-    options_print(helper_groups, &text);
+    options_print(helper_groups, false, &text);
     return console_print(&text);
 }
 

@@ -434,12 +434,14 @@ static const struct option learn_own_options[] = {
      .letter = 'o',
      .value = "NAME",
      INTO_NOT_EMPTY(struct learn_options, output),
+     .brief = "Adds the profile to your config file by this name",
      .help =
          "Adds the profile to your config file by this name, when the command has ended with 0. "
          "Without it the profile is printed, and the output of the command comes out on "
          "stderr."},
     {.name = "replace",
      INTO_TRUE(struct learn_options, replaces),
+     .brief = "In the place of one that was learnt before",
      .help = "Puts it in the place of one of that name that was learnt before."},
     {.name = "json",
      .letter = 'j',

@@ -371,6 +371,28 @@ static char *why_refused(const struct learn_needs *needs, const struct timeline_
                       event->operation && str_eq(event->operation, "create") ? parent : path);
 }
 
+/* A server that this machine, or another command, has at its localhost; NULL: it is none, or a resolver. */
+static const char *port_outside(const char *address)
+{
+    const char *port = str_starts(address, "127.0.0.1:")   ? address + strlen("127.0.0.1:")
+                       : str_starts(address, "localhost:") ? address + strlen("localhost:")
+                                                           : NULL;
+
+    return port && !str_eq(port, "53") ? port : NULL;
+}
+
+static char *why_not_connected(const struct learn_needs *needs, const char *address)
+{
+    const char *port = port_outside(address);
+
+    if (port)
+        return alloc_strf("a port of this machine's own localhost: cordon learn --host-port %s",
+                          port);
+    return needs->is_proxied ? alloc_strf("cordon learn --allow-host %s", address)
+                             : alloc_str("to learn which hosts it needs: cordon learn "
+                                         "--allow-host \"*\"");
+}
+
 static void add_denied(struct learn_needs *needs, const struct timeline_event *event)
 {
     const char *operation = event->operation ? event->operation : "";
@@ -381,9 +403,7 @@ static void add_denied(struct learn_needs *needs, const struct timeline_event *e
         AUTO_FREE char *text = alloc_strf("connect %s", plain);
 
         add_who(&needs->remote, event->program, text, REMOTE_MAX);
-        why = needs->is_proxied ? alloc_strf("cordon learn --allow-host %s", plain)
-                                : alloc_str("to learn which hosts it needs: cordon learn "
-                                            "--allow-host \"*\"");
+        why = why_not_connected(needs, plain);
         add_refusal(needs, event->operation, event->path, event->program, why);
         return;
     }

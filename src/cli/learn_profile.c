@@ -12,6 +12,7 @@
 #include "cli/console.h"
 #include "policy/config/config.h"
 #include "policy/config/config_values.h"
+#include "policy/network_hook.h"
 #include "policy/profile.h"
 #include "policy/tool_cache.h"
 #include "timeline/timeline.h"
@@ -128,7 +129,7 @@ static void print_presets(const struct learn_profile *profile, struct buf *ret)
 /* Beside rules, of which those that allow are no part of the profile: what was reached is. */
 static bool asks_network(const struct network_policy *asked)
 {
-    return asked->host_ports_len || asked->allow_local_binding;
+    return asked->host_ports_len || asked->allow_local_binding || asked->publications.len;
 }
 
 static void print_asked_network(const struct network_policy *asked, struct buf *ret)
@@ -138,6 +139,29 @@ static void print_asked_network(const struct network_policy *asked, struct buf *
     for (size_t i = 0; i < asked->host_ports_len; i++)
         buf_appendf(ret, "%s%u%s", i ? ", " : "host_ports = [", asked->host_ports[i],
                     i + 1 < asked->host_ports_len ? "" : "]  # asked for by an option\n");
+    for (size_t i = 0; i < asked->publications.len; i++) {
+        AUTO_FREE char *text = publication_format(&asked->publications.items[i]);
+
+        buf_appendf(ret, "%s\"%s\"%s", i ? ", " : "publish = [", text,
+                    i + 1 < asked->publications.len ? "" : "]  # asked for by an option\n");
+    }
+}
+
+/* They are names of variables, and hosts. */
+static void print_credentials(const struct learn_profile *profile, struct buf *ret)
+{
+    const struct network_hooks *hooks = profile->asked->hooks;
+
+    if (hooks)
+        buf_appendf(ret, "\n[permissions.%s.network.credentials]\n", profile->name);
+    for (size_t i = 0; hooks && i < hooks->credentials_len; i++) {
+        const struct network_credential *credential = &hooks->credentials[i];
+
+        for (size_t j = 0; j < credential->hosts.len; j++)
+            buf_appendf(ret, "%s%s\"%s\"%s", j ? "" : credential->name, j ? ", " : " = [",
+                        credential->hosts.items[j],
+                        j + 1 < credential->hosts.len ? "" : "]  # asked for by an option\n");
+    }
 }
 
 /* They are ASCII without quotes. */
@@ -202,6 +226,7 @@ void learn_profile_print(const struct learn_profile *profile, struct buf *ret)
         buf_append_str(ret, "\n");
     }
     print_hosts(profile, ret);
+    print_credentials(profile, ret);
     if (has_sockets) {
         buf_appendf(ret, "\n[permissions.%s.network.unix_sockets]\n", profile->name);
         print_entries(profile, true, ret);

@@ -71,14 +71,17 @@ static const struct option log_options[] = {
      .value = "N",
      INTO_COUNT(struct log_options, count),
      .min = 1,
+     .brief = "Only the last N records",
      .help = "Only the last N records (of those that the other options leave)."},
     {.name = "follow",
      .letter = 'f',
      INTO_FLAG(struct log_options, flags, LOG_FOLLOW),
+     .brief = "Goes on with what comes, until Ctrl-C",
      .help = "Shows the last records (10, unless another option says which), and then those that "
              "come, until Ctrl-C."},
     {.name = "start-anew",
      INTO_FLAG(struct log_options, flags, LOG_ANEW),
+     .brief = "Begins a new log, and keeps the broken one",
      .help = "Begins a new log, whose first record says what was wrong with the old one and where "
              "its files are kept, beside the new ones."},
     {.name = "json",

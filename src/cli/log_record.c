@@ -123,6 +123,7 @@ static void show_denied(const json_t *body, struct buf *ret)
     add_labelled(ret, " ", text_of(body, "errno"));
     add_labelled(ret, " of ", text_of(body, "program"));
     add_labelled(ret, ", by ", text_of(body, "decided_by"));
+    add_labelled(ret, ": ", text_of(body, "reason"));
     if (str_eq(text_of(body, "evidence"), "heuristic"))
         buf_append_str(ret, " (read from the output, so a guess)");
 }

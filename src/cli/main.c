@@ -5,6 +5,7 @@
  *     codex-linux-sandbox,      the helper with Codex's flags (helper.h)
  *     cordon-linux-sandbox
  *     apply_patch, applypatch   a patch in the argument, as models call it
+ *     claude-shell              what Claude Code starts for a shell (integrate_hook.h)
  *     cordon-patch              the inner half of `cordon patch` (patch/patch.h)
  *     anything else             a command line for people
  *
@@ -14,6 +15,7 @@
 #include "base/str.h"
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/integrate_hook.h"
 #include "cli/patch.h"
 #include "patch/patch.h"
 #include "sandbox/launcher/launcher.h"
@@ -24,9 +26,23 @@
 #include <unistd.h>
 
 const struct command *const commands[] = {
-    &command_run,    &command_script,  &command_patch,   &command_explain, &command_learn,
-    &command_doctor, &command_serve,   &command_connect, &command_log,     &command_rules,
-    &command_config, &command_presets, &command_version, &command_help,    NULL,
+    &command_run,
+    &command_script,
+    &command_patch,
+    &command_explain,
+    &command_learn,
+    &command_doctor,
+    &command_mcp,
+    &command_integrate,
+    &command_serve,
+    &command_connect,
+    &command_log,
+    &command_rules,
+    &command_config,
+    &command_presets,
+    &command_version,
+    &command_help,
+    NULL,
 };
 
 /* Three descriptors that a caller closed would otherwise be given to the next things that are
@@ -54,6 +70,8 @@ int main(int argc, char **argv)
         return patch_apply_main(argv + 1);
     if (str_eq(name, PATCH_HELPER_NAME))
         return patch_helper_main(argv + 1);
+    if (str_eq(name, CLAUDE_SHELL_NAME))
+        return claude_shell_main(argv);
     if (argc < 2) {
         help_print();
         return EXIT_FAILED;
@@ -68,7 +86,7 @@ int main(int argc, char **argv)
         return command_connect.run(argv - 1);
     if (**argv == '-') {
         console_say("options come behind a command: cordon COMMAND %s (\"cordon help\" lists the "
-                    "commands)",
+                    "commands; to run a program: cordon run -- PROGRAM)",
                     *argv);
         return EXIT_FAILED;
     }

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { COLUMNS = 80, HELP_INDENT = 10 };
+enum { COLUMNS = 80, HELP_INDENT = 10, BRIEF_INDENT = 30 };
 
 static const struct option help_option = {
     .name = "help", .letter = 'h', .help = "Shows this text and does nothing else."};
@@ -238,26 +238,72 @@ void options_print_text(const char *text, unsigned indent, struct buf *ret)
     }
 }
 
-static void option_print(const struct option *option, struct buf *ret)
+/* "-n, --name VALUE" */
+static void option_spell(const struct option *option, struct buf *ret)
 {
     buf_append_str(ret, "  ");
     if (option->letter)
         buf_appendf(ret, "-%c, ", option->letter);
-    buf_appendf(ret, "--%s%s%s%s\n", option->name,
+    buf_appendf(ret, "--%s%s%s%s", option->name,
                 option->may_lack ? "[="
                 : option->value  ? " "
                                  : "",
                 option->value ? option->value : "", option->may_lack ? "]" : "");
+}
+
+static void option_print(const struct option *option, struct buf *ret)
+{
+    option_spell(option, ret);
+    buf_append_str(ret, "\n");
     options_print_text(option->help, HELP_INDENT, ret);
 }
 
-void options_print(const struct option_group *groups, struct buf *ret)
+/* Up to the mark that ends its first clause. */
+static char *first_clause(const char *help)
 {
+    size_t len = strcspn(help, ".;:");
+
+    while (help[len] && help[len + 1] && help[len + 1] != ' ')
+        len += 1 + strcspn(help + len + 1, ".;:");
+    return alloc_strn(help, len);
+}
+
+static void option_print_brief(const struct option *option, struct buf *ret)
+{
+    AUTO_FREE char *text = option->brief ? alloc_str(option->brief) : first_clause(option->help);
+    const char *rest = text;
+    const size_t start = ret->len;
+    size_t width;
+
+    option_spell(option, ret);
+    width = ret->len - start;
+    while (*rest) {
+        size_t len = line_len(rest, COLUMNS - BRIEF_INDENT);
+
+        if (width + 2 > BRIEF_INDENT) {
+            buf_append_str(ret, "\n");
+            width = 0;
+        }
+        buf_appendf(ret, "%*s%.*s\n", (int)(BRIEF_INDENT - width), "", (int)len, rest);
+        width = 0;
+        rest += len + strspn(rest + len, " ");
+    }
+}
+
+void options_print(const struct option_group *groups, bool is_brief, struct buf *ret)
+{
+    void (*print)(const struct option *, struct buf *) =
+        is_brief ? option_print_brief : option_print;
+
     for (; groups->options; groups++) {
+        if (!groups->options->name)
+            continue;
         buf_appendf(ret, "\n%s:\n", groups->title);
         for (const struct option *option = groups->options; option->name; option++)
-            option_print(option, ret);
+            print(option, ret);
     }
-    buf_append_str(ret, "\n");
-    option_print(&help_option, ret);
+    if (!is_brief) {
+        buf_append_str(ret, "\n");
+        print(&help_option, ret);
+    }
 }

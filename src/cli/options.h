@@ -47,6 +47,7 @@ struct option {
                       to come with "=" */
     const char *const *words; /* the only values that are taken, NULL-terminated; NULL: any */
     const char *help;         /* sentences */
+    const char *brief;        /* of --help, less than a line; NULL: the first clause of `help` */
     enum option_kind kind;
     size_t offset; /* of the member that it sets, in the struct of the group */
     uint64_t number;
@@ -96,8 +97,8 @@ struct options_rest {
 int options_parse(const struct option_group *groups, char **argv, void *data,
                   struct options_rest *ret, struct err *err);
 
-/* The group titles, options and their help, wrapped to 80 columns. */
-void options_print(const struct option_group *groups, struct buf *ret);
+/* The group titles, options and their help, wrapped to 80 columns; or what each is in a few words. */
+void options_print(const struct option_group *groups, bool is_brief, struct buf *ret);
 
 /* Appends the text, wrapped to 80 columns and indented; ends with a line feed. Lines that begin
  * with a space are not wrapped. */

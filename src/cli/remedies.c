@@ -154,11 +154,13 @@ void remedies_done(struct remedies *remedies)
 }
 
 /* Takes both texts over. */
-static void remedies_add(struct remedies *remedies, const char *about, char *cause, char *how)
+static void remedies_add(struct remedies *remedies, const char *finding, const char *about,
+                         char *cause, char *how)
 {
     remedies->items =
         alloc_grow(remedies->items, remedies->len, &remedies->cap, sizeof *remedies->items);
-    remedies->items[remedies->len++] = (struct remedy){.about = about, .cause = cause, .how = how};
+    remedies->items[remedies->len++] =
+        (struct remedy){.finding = finding, .about = about, .cause = cause, .how = how};
 }
 
 static bool is_missing(const struct layer_report *layers, enum layer layer)
@@ -172,7 +174,7 @@ static bool explain_wsl1(const struct host_facts *facts, const char *about, stru
 {
     if (!facts->is_wsl1)
         return false;
-    remedies_add(ret, about,
+    remedies_add(ret, "wsl-1", about,
                  alloc_str("This is WSL 1, whose kernel has no namespaces and no Landlock; WSL 2 "
                            "has both."),
                  alloc_str("in Windows:  wsl --list --verbose\n"
@@ -184,7 +186,7 @@ static bool explain_limit(const struct host_facts *facts, const char *about, str
 {
     if (facts->max_user_namespaces != 0)
         return false;
-    remedies_add(ret, about,
+    remedies_add(ret, "no-user-namespaces", about,
                  alloc_str("user.max_user_namespaces is 0, so no user may make a user namespace."),
                  alloc_str("sudo sysctl -w user.max_user_namespaces=15000\n"
                            "echo user.max_user_namespaces=15000 | sudo tee "
@@ -197,7 +199,7 @@ static bool explain_clone_switch(const struct host_facts *facts, const char *abo
 {
     if (facts->userns_clone != 0 || facts->is_root)
         return false;
-    remedies_add(ret, about,
+    remedies_add(ret, "user-namespaces-of-root", about,
                  alloc_str("kernel.unprivileged_userns_clone is 0, so only root may make a user "
                            "namespace (a switch of older Debian kernels)."),
                  alloc_str("sudo sysctl -w kernel.unprivileged_userns_clone=1\n"
@@ -214,7 +216,7 @@ static bool explain_apparmor(const struct host_facts *facts, const char *about,
     if (facts->apparmor_restricts_userns != 1 || facts->is_root)
         return false;
     remedies_add(
-        ret, about,
+        ret, "apparmor", about,
         alloc_str("AppArmor keeps programs without a profile of their own from using user "
                   "namespaces (kernel.apparmor_restrict_unprivileged_userns is 1, as on Ubuntu "
                   "24.04). Give cordon one:"),
@@ -243,7 +245,7 @@ static bool explain_chroot(const struct host_facts *facts, const char *about, st
     if (!facts->is_chroot)
         return false;
     remedies_add(
-        ret, about,
+        ret, "chroot", about,
         alloc_str("This is a chroot: the kernel lets nobody make a user namespace there, and / "
                   "is no mount point, so nothing can be mounted in it. Start it as a container "
                   "(with a root that is a mount), or use Landlock alone, which is weaker:"),
@@ -257,7 +259,7 @@ static bool explain_container(const struct host_facts *facts, const char *about,
     if (!*facts->container)
         return false;
     remedies_add(
-        ret, about,
+        ret, "container", about,
         alloc_strf("This is a container (%s), whose own restrictions forbid new namespaces or hide "
                    "parts of /proc. Loosen these; the sandbox then restricts the command itself.",
                    facts->container),
@@ -278,7 +280,7 @@ static void explain_namespaces(const struct host_facts *facts, const char *about
         explain_container(facts, about, ret) || explain_chroot(facts, about, ret))
         return;
     remedies_add(
-        ret, about,
+        ret, facts->is_filtered ? "seccomp-filter" : "namespaces-refused", about,
         alloc_str(
             facts->is_filtered
                 ? "A seccomp filter around this process refuses new namespaces: another sandbox, a "
@@ -295,7 +297,7 @@ static void explain_proc(const struct host_facts *facts, const char *about, stru
 {
     if (explain_container(facts, about, ret))
         return;
-    remedies_add(ret, about,
+    remedies_add(ret, "covered-proc", about,
                  alloc_str("A /proc of its own cannot be mounted, because something is mounted "
                            "over parts of the /proc here."),
                  alloc_str("grep /proc/ /proc/self/mountinfo      # what it is\n"));
@@ -309,13 +311,13 @@ static void explain_landlock(const struct host_facts *facts, const char *about,
     if (facts->landlock_abi >= LANDLOCK_WHOLE_ABI)
         return; /* it is the profile that does without */
     if (facts->landlock_abi > 0) {
-        remedies_add(ret, about,
+        remedies_add(ret, "old-landlock", about,
                      alloc_strf("The kernel (%s) has Landlock ABI %d; scopes for signals and "
                                 "abstract sockets came with ABI %d.",
                                 facts->release, facts->landlock_abi, LANDLOCK_WHOLE_ABI),
                      alloc_str("install Linux 6.12 or newer\n"));
     } else if (facts->landlock_error == EOPNOTSUPP) {
-        remedies_add(ret, about,
+        remedies_add(ret, "landlock-not-enabled", about,
                      alloc_str("The kernel has Landlock, but it was not enabled at boot."),
                      alloc_strf("add to the kernel's command line (GRUB_CMDLINE_LINUX in "
                                 "/etc/default/grub, then sudo update-grub), and boot again:\n"
@@ -324,7 +326,7 @@ static void explain_landlock(const struct host_facts *facts, const char *about,
     } else if (facts->landlock_error == EPERM && explain_container(facts, about, ret)) {
         return;
     } else {
-        remedies_add(ret, about,
+        remedies_add(ret, "no-landlock", about,
                      alloc_strf("The kernel (%s) has no Landlock: it is older than Linux 5.13, or "
                                 "was built without CONFIG_SECURITY_LANDLOCK.",
                                 facts->release),
@@ -337,7 +339,7 @@ static void explain_landlock(const struct host_facts *facts, const char *about,
 static void explain_guard(const struct layer_report *layer, struct remedies *ret)
 {
     remedies_add(
-        ret, layer_name(LAYER_GUARD),
+        ret, "no-guard", layer_name(LAYER_GUARD),
         alloc_strf("System calls cannot be put to Cordon's guard (%s). Without it no file or "
                    "directory can be made directly in a workspace, only in its subdirectories that "
                    "are there at the start, and what is refused is guessed from the output.",
@@ -350,7 +352,7 @@ static void explain_guard(const struct layer_report *layer, struct remedies *ret
 static void explain_proxy(const struct layer_report *layer, struct remedies *ret)
 {
     remedies_add(
-        ret, layer_name(LAYER_PROXY),
+        ret, "no-proxy", layer_name(LAYER_PROXY),
         alloc_strf("A network cannot be led to Cordon's proxy (%s): --allow-host and --network "
                    "proxied are refused.",
                    layer->why),
@@ -375,7 +377,7 @@ void remedies_find(const struct host_facts *facts, const struct layer_report *la
         explain_proc(facts, layer_name(LAYER_PID_NAMESPACE), ret);
     if (is_missing(layers, LAYER_LANDLOCK) && !facts->is_wsl1)
         explain_landlock(facts, layer_name(LAYER_LANDLOCK), ret);
-    if (is_missing(layers, LAYER_GUARD))
+    if (is_missing(layers, LAYER_GUARD) && *layers[LAYER_GUARD].why)
         explain_guard(&layers[LAYER_GUARD], ret);
     if (is_missing(layers, LAYER_PROXY) && !is_missing(layers, LAYER_NET_NAMESPACE))
         explain_proxy(&layers[LAYER_PROXY], ret);
@@ -394,7 +396,7 @@ void remedies_add_cgroup(const struct host_facts *facts, const char *reason, str
             : "start cordon in a cgroup v2 below one that is yours and has \"+memory +pids\" in "
               "its cgroup.subtree_control\n";
 
-    remedies_add(ret, "limits",
+    remedies_add(ret, "no-cgroup", "limits",
                  alloc_strf("No cgroup for --max-memory (%s): it holds for each process by itself "
                             "instead of for all together.",
                             reason),

@@ -36,9 +36,10 @@ void host_facts_read(const char *root, struct host_facts *ret);
 /* --- remedies: facts in, texts out --- */
 
 struct remedy {
-    const char *about; /* a layer's name, or "limits"; static */
-    char *cause;       /* one sentence */
-    char *how;         /* lines to type or to put somewhere; "" when there is nothing to do */
+    const char *finding; /* one word, by which docs/troubleshooting.md has it; static */
+    const char *about;   /* a layer's name, or "limits"; static */
+    char *cause;         /* one sentence */
+    char *how;           /* lines to type or to put somewhere; "" when there is nothing to do */
 };
 
 struct remedies {

@@ -267,6 +267,7 @@ static char *choose_file(const struct rules_source *source, struct err *err)
 static int append(const struct rules_source *source, const char *line, const char *path)
 {
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    const char *wanted = source->options->decision;
     enum rules_append outcome;
     struct err err;
 
@@ -274,6 +275,9 @@ static int append(const struct rules_source *source, const char *line, const cha
         return console_fail(&err);
     console_line(&text, "%s %s", outcome == RULES_APPENDED ? "added to" : "already in", path);
     console_line(&text, "  %s", line);
+    if (wanted && str_eq(wanted, "prompt") && !source->options->host)
+        console_line(&text, "It is asked where somebody may be: with --ask-for-approval, or "
+                            "approval_policy in config.toml; else it does not count.");
     return rules_print(source->options,
                        json_pack("{s:o, s:o, s:b}", "file", json_lossy(path), "rule",
                                  json_lossy(line), "added", outcome == RULES_APPENDED),
@@ -422,6 +426,7 @@ static const struct option common_options[] = {
     {.name = "host",
      .value = "NAME",
      INTO_TEXT(struct rules_options, host),
+     .brief = "About a host instead of a command",
      .help = "Asks about, adds or removes a rule for a host instead of a command."},
     {.name = "protocol",
      .value = "WORD",
@@ -440,18 +445,21 @@ static const struct option add_options[] = {
      .value = "WORD",
      .words = decision_words,
      INTO_TEXT(struct rules_options, decision),
+     .brief = "allow (the default), prompt or forbidden",
      .help = "What the rule says: allow (the default), prompt or forbidden. For \"remove\": of "
              "several, the one that says so."},
     {.name = "sandbox",
      .value = "WORD",
      .words = grant_words,
      INTO_TEXT(struct rules_options, sandbox),
+     .brief = "keep (the default), or bypass: no sandbox",
      .help = "What \"allow\" grants: keep (the default), no prompt; or bypass, no sandbox either, "
              "which is what Codex means by \"allow\"."},
     {.name = "justification",
      .value = "TEXT",
      .set = set_justification,
      .offset = offsetof(struct rules_options, justification),
+     .brief = "Why; shown when the rule asks or forbids",
      .help = "Why; shown when the rule asks or forbids."},
     {.name = NULL},
 };

@@ -643,8 +643,8 @@ const struct command command_run = {
              "not found, 128+N when signal N ended it.\n",
     .examples = "  cordon run -- make test\n"
                 "  cordon run --timeout 5m --max-memory 2G -- pytest -q\n"
-                "  cordon run --network enabled --with npm -- npm install\n"
-                "  cordon run --writable .git -- git commit -am 'a commit'\n"
+                "  cordon run --allow-host registry.example.org --with npm -- npm install\n"
+                "  cordon run --git commit -- git commit -am 'a commit'\n"
                 "  cordon run --deny '**/.env' --deny ~/.ssh -- ./agent-step\n"
                 "  cordon run -C build --env CC=clang -- cmake ..\n"
                 "  cordon run --json -- ls /root | jq .denials\n",

@@ -29,27 +29,30 @@ const struct option run_approval_options[] = {
      .words = policy_approval_words,
      .set = policy_set_approval,
      .offset = offsetof(struct run_options, policy),
-     .help =
-         "Who is asked before the command runs, at the terminal: untrusted asks about "
-         "everything that is not known to be harmless; on-request (or on-failure, granular) "
-         "about what rules want asked; never refuses that. After a denial you may be "
-         "asked to run it once more with what it lacked. granular takes its switches from the "
-         "config file. "
-         "Default: approval_policy of the config file; without one no question is asked, and of "
-         "the rules only those that forbid count."},
+     .brief = "Who is asked: untrusted, on-request, never",
+     .help = "Who is asked before the command runs, at the terminal: untrusted asks about "
+             "everything that is not known to be harmless; on-request (or on-failure, granular) "
+             "about what rules want asked; never refuses that. After a denial you may be "
+             "asked to run it once more with what it lacked. granular takes its switches from the "
+             "config file. "
+             "Default: approval_policy of the config file, or on-request with --watch ask; else no "
+             "question is asked, and of the rules only those that forbid count."},
     {.name = "yes-means-unsandboxed",
      INTO_TRUE(struct run_options, policy.yes_means_unsandboxed),
+     .brief = "As in Codex: a yes also covers no sandbox",
      .help = "As in Codex: under untrusted and granular a yes to the first question also lets the "
              "command run once more without a sandbox when it was refused something, and a "
              "question after a denial offers that. The command can bring this about."},
     {.name = "approval-hook",
      .value = "PROGRAM",
      INTO_TEXT(struct run_options, approval_hook),
+     .brief = "Is asked first, by JSON on stdin",
      .help = "Is asked first: it gets the question as JSON on stdin and prints {\"decision\": "
              "\"approved\"}, \"denied\" or \"ask\" (then the terminal is asked)."},
     {.name = "approval-timeout",
      .value = "TIME",
      INTO_DURATION(struct run_options, approval_timeout_ns),
+     .brief = "No answer after TIME is a no",
      .help = "No answer after TIME is a no. Default: none; a hook has 60s."},
     {.name = NULL},
 };
@@ -70,23 +73,27 @@ const struct option run_limit_options[] = {
      .letter = 't',
      .value = "TIME",
      INTO_DURATION(struct run_options, timeout_ns),
+     .brief = "Ends the command after TIME (500ms, 10s, 5m)",
      .help =
          "Ends the command after TIME (500ms, 10s, 5m, 1h; a plain number is seconds) and exits "
          "with 124."},
     {.name = "kill-after",
      .value = "TIME",
      INTO_DURATION(struct run_options, kill_after_ns),
+     .brief = "What it has between SIGTERM and SIGKILL",
      .help = "How long the command has after SIGTERM before it gets SIGKILL, with everything that "
              "it started. Default: 2s."},
     {.name = "max-memory",
      .value = "SIZE",
      INTO_LIMIT(LIMIT_MEMORY),
+     .brief = "Of all its processes together (512M, 2G)",
      .help = "Memory (512M, 2G) of all its processes together, by a cgroup, which is made or asked "
              "of systemd; where neither works, private memory of each process, and that is said. "
              "Here and below 0 and none mean no limit. Default: none."},
     {.name = "max-cpu-time",
      .value = "TIME",
      INTO_LIMIT(LIMIT_CPU_TIME),
+     .brief = "CPU time of each process",
      .help = "CPU time of each process, rounded up to seconds."},
     {.name = "max-pids",
      .value = "N",
@@ -103,6 +110,7 @@ const struct option run_limit_options[] = {
     {.name = "max-address-space",
      .value = "SIZE",
      INTO_LIMIT(LIMIT_ADDRESS_SPACE),
+     .brief = "Address space of each process",
      .help =
          "Address space of each process, also what it only reserves, as Java and node do by the "
          "gigabyte. Default: none."},
@@ -133,6 +141,7 @@ const struct option run_trace_options[] = {
      .may_lack = true,
      .set = set_trace,
      .offset = offsetof(struct run_options, policy.topics),
+     .brief = "Tells what it did: files, network, exec",
      .help =
          "Tells at the end what the command did, in its order, with what it was refused. WHAT is a "
          "list of files (opened for writing, made, changed, removed, renamed, linked), network "
@@ -141,11 +150,13 @@ const struct option run_trace_options[] = {
     {.name = "trace-to",
      .value = "FILE",
      INTO_NOT_EMPTY(struct run_options, trace_to),
+     .brief = "Writes that to FILE while it runs, as JSON lines",
      .help =
          "Writes the events to FILE while the command runs, one JSON object a line, and nothing "
          "of it to stderr. FILE is made, or emptied."},
     {.name = "report",
      INTO_TRUE(struct run_options, policy.reports_later),
+     .brief = "Names what it wrote that others run later: Makefile, hooks, ...",
      .help = "Tells at the end which files the command made or changed that other programs run or "
              "obey by themselves, outside of the sandbox: Makefile, package.json, CI files, "
              "conftest.py, AGENTS.md, ... With --json it is \"runs_later\"."},
@@ -155,29 +166,35 @@ const struct option run_trace_options[] = {
 const struct option run_stream_options[] = {
     {.name = "tty",
      INTO_CHOICE(struct run_options, terminal, RUN_TERMINAL_YES),
+     .brief = "Gives it a terminal of its own",
      .help =
          "Gives the command a terminal of its own (never yours). The default when stdin, stdout "
          "and stderr are all a terminal."},
     {.name = "no-tty",
      INTO_CHOICE(struct run_options, terminal, RUN_TERMINAL_NO),
+     .brief = "Gives it pipes",
      .help = "Gives it pipes, also on a terminal."},
     {.name = "stdin",
      .value = "KIND",
      .words = stdin_words,
      INTO_WORD(struct run_options, input, RUN_INPUT_PIPE),
+     .brief = "pipe (the default) or null",
      .help = "pipe (the default): what comes in here is passed on, through a pipe. null: nothing; "
              "of use in a loop that reads stdin itself."},
     {.name = "json",
      .letter = 'j',
      INTO_FLAG(struct run_options, flags, RUN_JSON),
+     .brief = "Prints one JSON value",
      .help = "Shows nothing live; prints one JSON value at the end: how it ended, its output, its "
              "usage, what was refused, which layers held."},
     {.name = "quiet",
      .letter = 'q',
      INTO_FLAG(struct run_options, flags, RUN_QUIET),
+     .brief = "Says nothing about the sandbox",
      .help = "Says nothing about the sandbox on stderr; errors of Cordon itself are still said."},
     {.name = "no-audit",
      INTO_FLAG(struct run_options, flags, RUN_NO_AUDIT),
+     .brief = "Leaves it out of the audit log",
      .help = "Leaves this run out of the audit log (cordon log)."},
     {.name = NULL},
 };

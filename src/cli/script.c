@@ -270,12 +270,14 @@ static int play(const struct script_options *options, const char *name)
 static const struct option script_options[] = {
     {.name = "fixed-times",
      INTO_TRUE(struct script_options, has_fixed_times),
+     .brief = "Prints 0 for every measured time",
      .help = "Prints 0 for every measured time, so that two answers can be compared."},
     {.name = "max-sessions",
      .value = "N",
      INTO_COUNT(struct script_options, max_sessions),
      .min = 1,
      .max = JOB_TABLE_CAPACITY_MAX,
+     .brief = "More, and the least recently used one is killed",
      .help = "How many sessions are kept before the least recently used one is killed for a new "
              "one. Default: 64."},
     {.name = NULL},

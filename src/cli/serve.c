@@ -55,41 +55,42 @@ static const struct option listen_options[] = {
     {.name = NULL},
 };
 
-static const struct option auth_options[] = {
+const struct option serve_auth_options[] = {
     {.name = "ws-auth",
      .value = "MODE",
      .words = auth_words,
-     INTO_WORD(struct serve_options, auth.mode, RPC_AUTH_USER_TOKEN),
-     .help =
-         "Which WebSocket clients are let in. user-token, the default: this user's processes on "
-         "this host, but no commands of Cordon's, that know the token in "
-         "~/.config/cordon/private/ws-token, which is made when there is none; Cordon's own "
-         "clients do. own-processes: the same without the token, for an unmodified Codex. "
-         "capability-token, signed-bearer-token: who brings that. anybody: every client that "
-         "can connect."},
+     INTO_WORD(struct rpc_auth_options, mode, RPC_AUTH_USER_TOKEN),
+     .help = "Which clients of WebSocket or HTTP are let in. user-token, the default: this user's "
+             "processes on "
+             "this host, but no commands of Cordon's, that know the token in "
+             "~/.config/cordon/private/ws-token, which is made when there is none; Cordon's own "
+             "clients do. own-processes: the same without the token, for an unmodified Codex. "
+             "capability-token, signed-bearer-token: who brings that. anybody: every client that "
+             "can connect."},
     {.name = "ws-token-file",
      .value = "FILE",
-     INTO_TEXT(struct serve_options, auth.token_file),
+     INTO_TEXT(struct rpc_auth_options, token_file),
      .help = "The capability token is the content of this file."},
     {.name = "ws-token-sha256",
      .value = "HEX",
-     INTO_TEXT(struct serve_options, auth.token_sha256),
+     INTO_TEXT(struct rpc_auth_options, token_sha256),
      .help = "The SHA-256 of the capability token, in its place."},
     {.name = "ws-shared-secret-file",
      .value = "FILE",
-     INTO_TEXT(struct serve_options, auth.shared_secret_file),
+     INTO_TEXT(struct rpc_auth_options, shared_secret_file),
      .help = "The secret that bearer tokens (JWT, HS256) are signed with; at least 32 bytes."},
     {.name = "ws-issuer",
      .value = "TEXT",
-     INTO_TEXT(struct serve_options, auth.issuer),
+     INTO_TEXT(struct rpc_auth_options, issuer),
      .help = "The issuer that a bearer token has to name."},
     {.name = "ws-audience",
      .value = "TEXT",
-     INTO_TEXT(struct serve_options, auth.audience),
+     INTO_TEXT(struct rpc_auth_options, audience),
      .help = "The audience that a bearer token has to name."},
     {.name = "ws-max-clock-skew-seconds",
      .value = "N",
-     INTO_TEXT(struct serve_options, auth.max_clock_skew_s),
+     INTO_TEXT(struct rpc_auth_options, max_clock_skew_s),
+     .brief = "How far clocks may be apart",
      .help = "How far clocks may be apart. Default: 30."},
     {.name = NULL},
 };
@@ -99,11 +100,13 @@ static const struct option approval_options[] = {
      .value = "PROGRAM",
      INTO_TEXT(struct serve_options, approval_hook),
      .wrong = "has to be a program",
+     .brief = "Is asked first, by JSON on stdin",
      .help = "Is asked first about what clients run by exec/run: it gets the question as JSON on "
              "stdin and prints {\"decision\": \"approved\"}, \"denied\" or \"ask\" (then the "
              "client, or the terminal, is asked)."},
     {.name = "approval-terminal",
      INTO_TRUE(struct serve_options, asks_terminal),
+     .brief = "Asks at the terminal that the server was started from",
      .help = "Asks the person at the terminal that the server was started from, one question after "
              "the other, and not the clients."},
     {.name = "approval-timeout",
@@ -111,6 +114,7 @@ static const struct option approval_options[] = {
      INTO_DURATION(struct serve_options, limits.approval_ns),
      .min = 1,
      .wrong = "has to be longer than 0",
+     .brief = "No answer after TIME is a no",
      .help = "How long a question of exec/run may wait for an answer; then it is a no. Default: "
              "1h; a hook has 60s."},
     {.name = NULL},
@@ -120,6 +124,7 @@ static const struct option sandbox_options[] = {
     {.name = "default-sandbox",
      .value = "NAME",
      INTO_NOT_EMPTY(struct serve_options, default_sandbox),
+     .brief = "For calls that name no sandbox, as an unmodified Codex's",
      .help = "What a call of the original protocol (process/start, fs/...) runs in that names no "
              "sandbox: a "
              "profile of the configuration, default (the one that it says, else workspace-write), "
@@ -135,22 +140,26 @@ static const struct option limit_options[] = {
      INTO_COUNT(struct serve_options, limits.connections),
      .min = 1,
      .max = UINT_MAX,
+     .brief = "More clients are refused",
      .help = "More are refused. Default: 256."},
     {.name = "max-processes",
      .value = "N",
      INTO_COUNT(struct serve_options, limits.processes),
      .min = 1,
      .max = SERVER_PROCESSES_LIMIT,
+     .brief = "Of all clients",
      .help = "Processes that run at the same time, of all clients; more are refused. Default: "
              "4096."},
     {.name = "session-lifetime",
      .value = "TIME",
      .set = set_lifetime,
+     .brief = "How long it outlives its connection",
      .help = "How long a session outlives its connection: 80s, 10m, or until-ended, as long as "
              "anything runs in it. Default: 80s."},
     {.name = "drain-timeout",
      .value = "TIME",
      INTO_DURATION(struct serve_options, limits.drain_ns),
+     .brief = "What commands have before SIGTERM when the server ends",
      .help = "How long commands may go on after SIGTERM before they get one, too. Default: 0."},
     {.name = "spool-quota",
      .value = "SIZE",
@@ -160,6 +169,7 @@ static const struct option limit_options[] = {
      .value = "N",
      INTO_COUNT(struct serve_options, concurrent),
      .min = 1,
+     .brief = "Changes nothing",
      .help = "Changes nothing: requests never wait for each other."},
     {.name = NULL},
 };
@@ -180,7 +190,7 @@ static const struct option log_options[] = {
 
 const struct option_group serve_option_groups[] = {
     {"Where", listen_options},
-    {"Authentication", auth_options},
+    {"Authentication", serve_auth_options, offsetof(struct serve_options, auth)},
     {"Sandbox", sandbox_options},
     {"Approval", approval_options},
     {"Limits", limit_options},

@@ -27,6 +27,19 @@ struct serve_options {
 };
 
 extern const struct option_group serve_option_groups[];
+extern const struct option serve_auth_options[]; /* of struct rpc_auth_options */
+
+/* --- of cordon-server --- */
+
+struct config_file;
+struct server_config;
+
+/* For server_options.configure. `config` as in the options; `dir`: in which the program was started. */
+int serve_configure(const char *config, const char *dir, struct server_config *ret,
+                    struct err *err);
+
+/* Whether there is such a profile, or word; NULL: none is asked for. Else every call that names none would be refused. */
+int serve_check_sandbox(const struct config_file *file, const char *name, struct err *err);
 
 /* Fills in the defaults and reads the options, as command_parse(). What `ret` lists is freed by the
  * caller. */

@@ -1,9 +1,11 @@
-/* The program cordon-server behind `cordon serve`, which has checked the options that need no
+/* The program cordon-server behind `cordon serve` and `cordon mcp` (mcp_program.c), which have checked the options that need no
  * network code. */
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/console.h"
+#include "cli/mcp.h"
 #include "cli/serve.h"
+#include "cli/serve_auth.h"
 #include "executor/outside.h"
 
 #include "base/alloc.h"
@@ -12,13 +14,9 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/strv.h"
-#include "base/user_token.h"
-#include "policy/access.h"
 #include "policy/config/config.h"
 #include "rpc/transport/auth.h"
 #include "rpc/transport/listener.h"
-#include "sandbox/sandbox.h"
-#include "server/sandbox_request.h"
 #include "server/server.h"
 #include "server/service.h"
 
@@ -31,7 +29,7 @@
 #include <unistd.h>
 
 /* All that this program is; what help texts are made of. */
-const struct command *const commands[] = {&command_serve, NULL};
+const struct command *const commands[] = {&command_serve, &command_mcp, NULL};
 
 /* Everything between the options and the server. */
 struct serving {
@@ -39,21 +37,17 @@ struct serving {
     struct rpc_address addresses[SERVE_LISTEN_MAX];
     size_t addresses_len;
     bool has_ws; /* one of those, or of systemd's */
-    struct rpc_auth *auth;
+    struct serve_auth door;
     struct config_file file;
-    char *token_path;    /* of the user's token; NULL: not known */
-    struct strv secrets; /* canonical: what clients have to bring is derived from these files */
     struct outside hook; /* --approval-hook; its program NULL: none */
     char dir[PATH_MAX];  /* in which it was started */
 };
 
 static void serving_done(struct serving *serving)
 {
-    rpc_auth_free(serving->auth);
+    serve_auth_done(&serving->door);
     outside_done(&serving->hook);
     config_file_done(&serving->file);
-    free(serving->token_path);
-    strv_done(&serving->secrets);
     strv_done(&serving->options.listen);
 }
 
@@ -77,123 +71,21 @@ static int read_addresses(struct serving *serving, struct err *err)
     for (size_t i = 0; i < len; i++)
         serving->has_ws |= serving->addresses[i].transport == RPC_WS;
     serving->has_ws |= service_gets_ws();
-    if (options->auth.mode != RPC_AUTH_NONE && !serving->has_ws)
-        return err_set(err, ERR_INVALID, "--ws-auth has no effect: no --listen is a ws:// address");
-    return 0;
-}
-
-/* What is read again on SIGHUP; both NULL: nothing. */
-static void find_auth_file(const struct serving *serving, const char **ret_flag,
-                           const char **ret_file)
-{
-    const struct rpc_auth_options *auth = &serving->options.auth;
-
-    *ret_flag = *ret_file = NULL;
-    if (auth->mode == RPC_AUTH_USER_TOKEN) {
-        *ret_flag = "--ws-auth";
-        *ret_file = serving->token_path;
-    } else if (auth->mode == RPC_AUTH_CAPABILITY_TOKEN) {
-        *ret_flag = auth->token_sha256 ? "--ws-token-sha256" : "--ws-token-file";
-        *ret_file = auth->token_file;
-    } else if (auth->mode == RPC_AUTH_SIGNED_BEARER_TOKEN) {
-        *ret_flag = "--ws-shared-secret-file";
-        *ret_file = auth->shared_secret_file;
-    }
-}
-
-/* A sandbox of this host can cover a directory, whatever else it may read. */
-static bool can_hide(struct err *ret_why)
-{
-    AUTO(access_map_done) struct access_map map = {.restricted = true};
-    const struct sandbox_options options = {.mode = SANDBOX_AUTO, .access = &map};
-    struct sandbox *sandbox;
-    bool can;
-
-    access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "trial");
-    access_map_add(&map, "/usr", ACCESS_DENY, ACCESS_DIR, "trial");
-    access_map_sort(&map);
-    sandbox = sandbox_new(&options, ret_why);
-    can = sandbox && sandbox_probe(sandbox, ret_why) == 0;
-    sandbox_free(sandbox);
-    return can;
-}
-
-/* Where no sandbox could hide the token, none could start once there is one. */
-static enum rpc_auth_mode default_mode(void)
-{
-    struct err why;
-
-    if (can_hide(&why))
-        return RPC_AUTH_USER_TOKEN;
-    log_event(LOG_LEVEL_WARN, "no-user-token", log_text("why", why.msg));
-    return RPC_AUTH_OWN_PROCESSES;
-}
-
-/* Reads what clients have to bring, and says what that is. */
-static int read_auth(struct serving *serving, struct err *err)
-{
-    struct rpc_auth_options *auth = &serving->options.auth;
-    const char *configured = config_ws_auth(serving->file.config);
-    const char *flag;
-    const char *file;
-
-    if (serving->has_ws && auth->mode == RPC_AUTH_NONE) {
-        if (!configured)
-            auth->mode = default_mode();
-        else if (rpc_auth_mode_parse(configured, &auth->mode, err))
-            return -1;
-    }
-    auth->user_dir = serving->file.dir;
-    serving->token_path = auth->user_dir ? user_token_path(auth->user_dir) : NULL;
-    if (rpc_auth_new(auth, &serving->auth, err))
-        return -1;
-    find_auth_file(serving, &flag, &file);
-    if (serving->has_ws)
-        log_event(LOG_LEVEL_INFO, "ws-auth", log_text("mode", rpc_auth_mode_word(auth->mode)),
-                  log_text("file", file));
     return 0;
 }
 
 static int configure(void *data, struct server_config *ret, struct err *err)
 {
-    struct serving *serving = data;
-    AUTO(config_file_done) struct config_file file = {0};
+    const struct serving *serving = data;
 
-    if (config_file_load(serving->options.config, serving->dir, &file, err))
-        return -1;
-    ret->file = TAKE_PTR(file.config);
-    ret->path = TAKE_PTR(file.path);
-    ret->text = TAKE_PTR(file.text);
-    ret->dir = TAKE_PTR(file.dir);
-    ret->home = TAKE_PTR(file.home);
-    return 0;
+    return serve_configure(serving->options.config, serving->dir, ret, err);
 }
 
-/* Files that are there, or reading them has failed before. */
-static void find_secrets(struct serving *serving)
-{
-    const struct rpc_auth_options *auth = &serving->options.auth;
-    const char *const files[] = {auth->token_file, auth->shared_secret_file};
-
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        char *path = files[i] ? realpath(files[i], NULL) : NULL;
-
-        if (path && !strv_has(&serving->secrets, path))
-            strv_push(&serving->secrets, path);
-        free(path);
-    }
-}
-
-/* A file can have become another one, by a link: that is hidden, too, whether it is right or not.
- */
 static int renew(void *data, struct server_secrets *ret, struct err *err)
 {
     struct serving *serving = data;
 
-    find_secrets(serving);
-    find_auth_file(serving, &ret->flag, &ret->file);
-    ret->files = strv_view(&serving->secrets);
-    return rpc_auth_reload(serving->auth, &serving->options.auth, &ret->has_changed, err);
+    return serve_auth_renew(&serving->door, ret, err);
 }
 
 /* Once. A command that could change it could answer itself. */
@@ -209,19 +101,6 @@ static int find_hook(struct serving *serving, struct err *err)
     return 0;
 }
 
-/* Else every call that names none would be refused. */
-static int check_default_sandbox(const struct serving *serving, struct err *err)
-{
-    const char *name = serving->options.default_sandbox;
-    AUTO(config_profile_done) struct config_profile ignored = {0};
-
-    if (!name || str_eq(name, SANDBOX_NONE) || str_eq(name, SANDBOX_DEFAULT))
-        return 0;
-    if (config_profile(serving->file.config, name, serving->file.home, &ignored, err))
-        return err_wrap(err, "--default-sandbox");
-    return 0;
-}
-
 static int serve(struct serving *serving, struct err *err)
 {
     const struct serve_options *options = &serving->options;
@@ -234,13 +113,15 @@ static int serve(struct serving *serving, struct err *err)
         .flags = options->asks_terminal ? SERVER_ASKS_TERMINAL : 0,
     };
 
+    serving->door.options = &serving->options.auth;
     if (!getcwd(serving->dir, sizeof serving->dir))
         return err_sys(err, "finding the current directory");
     if (read_addresses(serving, err) ||
         config_file_load(options->config, serving->dir, &serving->file, err) ||
-        read_auth(serving, err) || check_default_sandbox(serving, err))
+        serve_auth_read(&serving->door, &serving->file, serving->has_ws, err))
         return -1;
-    find_secrets(serving);
+    if (serve_check_sandbox(&serving->file, options->default_sandbox, err))
+        return err_wrap(err, "--default-sandbox");
     /* a command that could move the socket away could have clients talk to something else */
     for (size_t i = 0; i < serving->addresses_len; i++)
         if (serving->addresses[i].transport == RPC_UNIX)
@@ -259,10 +140,10 @@ static int serve(struct serving *serving, struct err *err)
     log_event(LOG_LEVEL_INFO, "default-sandbox",
               log_text("name", options->default_sandbox ? options->default_sandbox : "none"));
     asked.addresses_len = serving->addresses_len;
-    asked.auth = serving->auth;
-    asked.renew = serving->auth && !rpc_auth_is_open(serving->auth) ? renew : NULL;
+    asked.auth = serving->door.auth;
+    asked.renew = asked.auth && !rpc_auth_is_open(asked.auth) ? renew : NULL;
     asked.own_paths = strv_view(&serving->file.own_paths);
-    asked.secrets = strv_view(&serving->secrets);
+    asked.secrets = strv_view(&serving->door.secrets);
     server = server_new(&asked, err);
     return server ? server_run(server, err) : -1;
 }
@@ -280,6 +161,8 @@ int main(int argc, char **argv)
     mallopt(M_TRIM_THRESHOLD, 256 * 1024);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a spool that grows too large is an error of that spool */
+    if (str_eq(argv[0], command_mcp.name))
+        return mcp_program(argv, NULL);
     if (!serve_parse(argv, &serving.options, &status))
         return status;
     log.form = serving.options.log_form;

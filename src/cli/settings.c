@@ -13,7 +13,6 @@
 #include "executor/execution.h"
 #include "policy/config/config.h"
 #include "policy/environment.h"
-#include "policy/network_hook.h"
 #include "policy/protect.h"
 #include "timeline/timeline.h"
 
@@ -77,8 +76,10 @@ static int add_host(const struct option *option, void *member, const char *value
     struct policy_options *options = member;
     AUTO_FREE char *origin = alloc_strf("--%s %s", option->name, value);
 
-    return network_policy_add_text(&options->hosts, value, (enum network_verdict)option->number,
-                                   origin, err);
+    if (network_policy_add_text(&options->hosts, value, (enum network_verdict)option->number,
+                                origin, err))
+        return strstr(err->msg, value) ? -1 : err_wrap(err, "\"%s\"", value);
+    return 0;
 }
 
 static int add_host_port(const struct option *option, void *member, const char *value,
@@ -110,20 +111,9 @@ static int add_credential(const struct option *option, void *member, const char 
                           struct err *err)
 {
     struct network_policy *policy = &((struct policy_options *)member)->hosts;
-    const size_t len = strcspn(value, "=");
-    AUTO_FREE char *name = alloc_strn(value, len);
     AUTO_FREE char *origin = alloc_strf("--credential %s", value);
-    AUTO(strv_done) struct strv hosts = {0};
 
-    if (!value[len])
-        return err_set(err, ERR_INVALID, "\"%s\": should be NAME=HOST[,HOST]", value);
-    for (const char *at = value + len + 1; *at; at += strspn(at, ",")) {
-        size_t host_len = strcspn(at, ",");
-
-        strv_push_take(&hosts, alloc_strn(at, host_len));
-        at += host_len;
-    }
-    return network_policy_add_credential(policy, name, strv_view(&hosts), origin, err);
+    return network_policy_add_credential_text(policy, value, origin, err);
 }
 
 static int add_protect(const struct option *option, void *member, const char *value,
@@ -174,6 +164,7 @@ const struct option policy_permission_options[] = {
      .letter = 'p',
      .value = "NAME",
      INTO_NOT_EMPTY(struct policy_options, profile),
+     .brief = "What it may do: read-only, workspace-write, danger-full-access, or one of yours",
      .help =
          "What the command may do: read-only, workspace-write, danger-full-access (no sandbox), "
          "or a [permissions.NAME] table of the config file. Default: what the config file "
@@ -182,6 +173,7 @@ const struct option policy_permission_options[] = {
      .value = "MODE",
      .words = mode_words,
      INTO_WORD(struct policy_options, mode, SANDBOX_AUTO),
+     .brief = "auto, require (all layers, or nothing), disabled, landlock (without namespaces)",
      .help =
          "auto (the default): the strongest layers that this machine has, and a line on stderr "
          "when one is missing. require: all of them, or nothing is run. disabled: none. landlock: "
@@ -190,6 +182,7 @@ const struct option policy_permission_options[] = {
      .letter = 'C',
      .value = "DIR",
      INTO_NOT_EMPTY(struct policy_options, directory),
+     .brief = "As if started in DIR, which is the workspace then",
      .help = "As if started in DIR: the command's directory, the root of its workspace, and what "
              "relative paths in other options count from."},
     {.name = "writable",
@@ -197,6 +190,7 @@ const struct option policy_permission_options[] = {
      .value = "PATH",
      .set = add_path,
      .number = ACCESS_WRITE,
+     .brief = "May also be written",
      .help =
          "May also be written, with everything below; a directory becomes a workspace root. Names "
          "that are protected (--protect) stay read-only in it, unless they are named themselves: "
@@ -206,6 +200,7 @@ const struct option policy_permission_options[] = {
      .value = "PATH",
      .set = add_path,
      .number = ACCESS_READ,
+     .brief = "May be read; inside what is writable, only read",
      .help =
          "May be read, with everything below: below a --deny it opens PATH again, to a profile "
          "that does not read everything it adds PATH, and in a writable directory it makes PATH "
@@ -215,6 +210,7 @@ const struct option policy_permission_options[] = {
      .value = "PATH|GLOB",
      .set = add_path,
      .number = ACCESS_DENY,
+     .brief = "May neither be read nor written",
      .help =
          "May neither be read nor written. In a glob, * and ? stay in one directory and ** crosses "
          "directories; quote it. The entry with the longest path decides."},
@@ -222,6 +218,7 @@ const struct option policy_permission_options[] = {
      .value = "NAMES",
      .set = add_presets,
      .offset = offsetof(struct policy_options, presets),
+     .brief = "What tools need: npm,pip (see cordon presets)",
      .help =
          "What tools need, by presets (npm,pip; \"cordon presets\" lists them): a cache of their "
          "own below ~/.cache/cordon, made when it is missing, which commands with that preset "
@@ -229,6 +226,7 @@ const struct option policy_permission_options[] = {
     {.name = "protect",
      .value = "SETS",
      .set = add_protect,
+     .brief = "Names that stay read-only everywhere: git, agents, editors, hooks, shell, ./NAME",
      .help =
          "Which names stay read-only in every writable directory, whether they are there or not: "
          "sets, by commas (" PROTECT_SETS_TEXT "), and ./NAME for names of your own. Default: what "
@@ -239,6 +237,7 @@ const struct option policy_permission_options[] = {
      .value = "MODE",
      .words = network_access_words,
      INTO_WORD(struct policy_options, network, WORKSPACE_RESTRICTED),
+     .brief = "restricted (its own localhost), proxied (what --allow-host names), enabled, host",
      .help = "restricted (the default): only a localhost of its own. proxied: beside that the "
              "hosts that "
              "--allow-host and the profile name, for every program. enabled: the network of this "
@@ -259,34 +258,40 @@ const struct option policy_permission_options[] = {
     {.name = "host-port",
      .value = "PORT",
      .set = add_host_port,
+     .brief = "A port of this machine that it may reach",
      .help = "A port of this machine's own localhost that may be reached as one of the command's, "
              "where the "
              "command has no server there itself: a database, say. The network is proxied then."},
     {.name = "publish",
      .value = "[ADDR:]HOSTPORT:PORT",
      .set = add_publication,
+     .brief = "Opens a port of the command to this machine",
      .help = "Opens the command's PORT to this machine, as its localhost's HOSTPORT (0: any that "
              "is free, "
              "which is said), while it runs. ADDR: at another address, 0.0.0.0 for all."},
     {.name = "credential",
      .value = "NAME=HOST[,HOST]",
      .set = add_credential,
+     .brief = "A secret that is used for these hosts and not seen",
      .help = "The variable has a secret, which the command uses without seeing it: what it has in "
              "the variable becomes "
              "the secret in requests by https to these hosts, and is worth nothing elsewhere. "
              "--network is proxied then."},
     {.name = "allow-local-binding",
      INTO_TRUE(struct policy_options, hosts.allow_local_binding),
+     .brief = "Allowed hosts may have private addresses",
      .help =
          "Hosts that are allowed may have addresses that are not of the public internet: those of "
          "a company, of this machine."},
     {.name = "socket",
      .value = "PATH",
      INTO_LIST(struct policy_options, sockets),
+     .brief = "A Unix socket outside that may be connected to",
      .help = "A Unix socket of this machine that may be connected to: just this one. Those that "
              "the command makes itself, and those in its writable directories, may be without it."},
     {.name = "gpu",
      .set = add_gpu,
+     .brief = "Opens the graphics cards for computing",
      .help = "Opens the graphics cards' nodes for computing that are there, and says which: "
              "/dev/dri/renderD*, /dev/nvidia*, /dev/kfd, /dev/dxg. Drivers are large: see "
              "cordon-run(1)."},
@@ -294,6 +299,7 @@ const struct option policy_permission_options[] = {
      .value = "WHOSE",
      .words = profile_tmp_words,
      INTO_WORD(struct policy_options, tmp, WORKSPACE_TMP_HOST),
+     .brief = "private: /tmp is the workspace's own. host: this machine's",
      .help =
          "private (the default): /tmp and /var/tmp are folders of the workspace, which its "
          "commands "
@@ -305,6 +311,7 @@ const struct option policy_permission_options[] = {
      .value = "WHAT",
      .words = profile_git_words,
      INTO_WORD(struct policy_options, git, WORKSPACE_GIT_READ),
+     .brief = "commit: what git writes in the repository, too; not hooks and configuration",
      .help =
          "read (the default): the repository of the workspace may be read. commit: what git writes "
          "may be written, too (commits, branches, the index, worktrees, the state of a rebase), "
@@ -314,16 +321,19 @@ const struct option policy_permission_options[] = {
      .value = "WHAT",
      .words = profile_watch_words,
      INTO_WORD(struct policy_options, watch, WORKSPACE_WATCH_FACTS),
+     .brief = "facts, off, ask (what is refused waits for an answer), learn",
      .help =
          "facts (the default): what the sandbox refuses is told by its guard, whatever the "
          "command says of it. off: only what the output of a command that failed says. ask: "
-         "where somebody may be asked (--ask-for-approval), what is refused waits for the "
-         "answer, and a yes lets the command carry on. learn: as facts, and a timeline (--trace) "
+         "where somebody may be asked (--ask-for-approval, here on-request by default), what is "
+         "refused waits for the answer, and a yes lets the command carry on. learn: as facts, and "
+         "a timeline (--trace) "
          "of files has what is opened to be read, too, for which each open costs some us."},
     {.name = "judge",
      .value = "WHAT",
      .words = profile_judge_words,
      INTO_WORD(struct policy_options, judge, WORKSPACE_JUDGE_COMMAND),
+     .brief = "every-exec: rules decide about each program that it executes, too",
      .help =
          "command (the default): rules and --ask-for-approval decide about the command as it is "
          "given. every-exec: also about each program that it executes: one that is forbidden gets "
@@ -332,6 +342,7 @@ const struct option policy_permission_options[] = {
     {.name = "config",
      .value = "FILE",
      INTO_NOT_EMPTY(struct policy_options, config),
+     .brief = "A config file in place of yours",
      .help = "Reads FILE in place of $CORDON_HOME/config.toml (~/.config/cordon/config.toml). It "
              "may be one of Codex."},
     {.name = NULL},
@@ -342,17 +353,20 @@ const struct option policy_environment_options[] = {
      .letter = 'e',
      .value = "NAME[=VALUE]",
      .set = add_env,
+     .brief = "Sets a variable, or passes one of yours",
      .help = "Sets a variable, or passes one of yours that would be left out."},
     {.name = "env-inherit",
      .value = "SET",
      .words = inherit_words,
      INTO_NOT_EMPTY(struct policy_options, inherit),
+     .brief = "all (but secrets), core, none of your variables",
      .help = "Which of your variables are passed. all (the default) is without those that look "
              "like secrets: *KEY*, *SECRET*, *TOKEN*, *PASSWORD*, *CREDENTIAL*. core: PATH, HOME, "
              "USER, SHELL, the language and the temporary directory. none: none."},
     {.name = "env-include",
      .value = "PATTERN",
      INTO_LIST(struct policy_options, env_include),
+     .brief = "Passes only variables that match",
      .help = "Passes only variables that match this or another --env-include."},
     {.name = "env-exclude",
      .value = "PATTERN",
@@ -446,6 +460,9 @@ static void choose_approval(struct settings *settings, const struct policy_optio
     } else if (own) {
         settings->approval = *own;
         settings->approval_from = settings->file.path;
+    } else if (settings->workspace->profile.watch == PROFILE_WATCH_ASK) {
+        settings->approval = (struct approval_policy){.mode = APPROVAL_ON_REQUEST};
+        settings->approval_from = "watch = \"ask\"";
     } else {
         settings->approval = (struct approval_policy){.mode = APPROVAL_NEVER};
     }
@@ -480,15 +497,40 @@ static bool matches_something(const struct workspace *workspace, const struct pr
     return false;
 }
 
+/* What lets the very path be written that was to be read only: of equal paths that goes before. NULL: nothing. */
+static const char *what_opens(const struct workspace *workspace, const struct profile_entry *entry)
+{
+    const struct access_entry *found =
+        entry->path_kind == PROFILE_PATH_LITERAL && entry->access == ACCESS_READ
+            ? access_map_find(&workspace->map, entry->path)
+            : NULL;
+
+    return found && found->access == ACCESS_WRITE && str_eq(found->path, entry->path)
+               ? found->origin
+               : NULL;
+}
+
 /* Somebody thinks that it protects something, or opens it. They are the first ones of the profile. */
+static void warn_of_entry(struct settings *settings, const struct profile_entry *entry)
+{
+    const char *origin = what_opens(settings->workspace, entry);
+
+    if (!matches_something(settings->workspace, entry))
+        strv_pushf(&settings->warnings, "%s matches nothing: there is no %s", entry->origin,
+                   entry->path);
+    else if (origin)
+        strv_pushf(&settings->warnings,
+                   "%s changes nothing: %s itself is writable (%s); --profile read-only has "
+                   "nothing writable",
+                   entry->origin, entry->path, origin);
+}
+
 static void warn_of_unmatched(struct settings *settings, const struct policy_options *options)
 {
     const struct profile_entries *entries = &settings->workspace->profile.entries;
 
     for (size_t i = 0; i < options->paths_len && i < entries->len; i++)
-        if (!matches_something(settings->workspace, &entries->items[i]))
-            strv_pushf(&settings->warnings, "%s matches nothing: there is no %s",
-                       entries->items[i].origin, entries->items[i].path);
+        warn_of_entry(settings, &entries->items[i]);
     for (size_t i = 0; i < options->sockets.len; i++) {
         AUTO_FREE char *path = path_clean(settings->workspace->dir, options->sockets.items[i]);
 
@@ -540,18 +582,6 @@ static void warn_of_home(struct settings *settings)
     }
 }
 
-/* What is asked for here is here; what a profile says may be for others. */
-static int check_credentials(const struct network_hooks *hooks, struct err *err)
-{
-    for (size_t i = 0; hooks && i < hooks->credentials_len; i++)
-        if (!getenv(hooks->credentials[i].name))
-            return err_set(
-                err, ERR_NOT_FOUND,
-                "--credential %s: there is no such variable: set it, here and not in the command",
-                hooks->credentials[i].name);
-    return 0;
-}
-
 /* $TMPDIR is the caller's own and not the command's: --env must not open a directory. */
 static int make_workspace(struct settings *settings, const struct policy_options *options,
                           const char *dir, const char *root, struct err *err)
@@ -563,6 +593,8 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .allow_host = "--allow-host",
         .host_port = "--host-port",
         .publish = "--publish",
+        .credential = "--credential",
+        .allow_local_binding = "--allow-local-binding",
         .socket = "--socket",
         .with = "--with",
         .paths = {"--deny", "--readable", "--writable"},
@@ -593,8 +625,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .tmpdir = getenv("TMPDIR"),
     };
 
-    if (check_credentials(options->hosts.hooks, err) ||
-        choose_environment(settings, options, &env, err))
+    if (choose_environment(settings, options, &env, err))
         return -1;
     settings->workspace = workspace_make(settings->workspaces, NULL, &request, err);
     if (!settings->workspace)
@@ -628,14 +659,16 @@ static int make(struct settings *settings, const struct policy_options *options,
     for (size_t i = 0; i < len; i++)
         strv_pushf(&settings->warnings, "%s:%u: %s", warnings[i].file, warnings[i].line,
                    warnings[i].text);
-    choose_approval(settings, options);
     workspaces.config = file->config;
     workspaces.config_path = file->path;
     workspaces.home = file->home;
     workspaces.config_dir = file->dir;
     workspaces.own_paths = strv_view(&file->own_paths);
     settings->workspaces = workspaces_new(&workspaces);
-    return make_workspace(settings, options, dir, root, err);
+    if (make_workspace(settings, options, dir, root, err))
+        return -1;
+    choose_approval(settings, options);
+    return 0;
 }
 
 int settings_init(struct settings *ret, const struct policy_options *options, struct err *err)

@@ -24,3 +24,11 @@ json_t *start_params(const struct client_run *options, const struct start_contex
 /* The same of exec/run, for options with `execution`. */
 json_t *exec_params(const struct client_run *options, const struct start_context *context,
                     struct err *err);
+
+/* Adds the texts as a list; nothing when there are none. ERR_INVALID for what is no UTF-8. */
+int client_add_texts(json_t *object, const char *key, char *const *texts, struct err *err);
+
+/* The sandbox object of our own protocol that the options come to; `cwd` is a file: URI, the workspace. A new reference in `ret`;
+ * ERR_INVALID for what is no UTF-8. */
+int client_run_sandbox(const struct client_run *options, const char *cwd, json_t **ret,
+                       struct err *err);

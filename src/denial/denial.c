@@ -16,6 +16,7 @@
 #include "denial/denial_line.h"
 #include "denial/denial_list.h"
 #include "denial/remedy.h"
+#include "policy/network_hook.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -253,8 +254,6 @@ static void find_in_text(const struct denial_input *input, const char *text, str
 
 /* --- what the words add to facts --- */
 
-#define DNS_PORT 53 /* RFC 1035, 4.2 */
-
 /* The first host that could not be resolved, as the words have it; NULL. Caller frees. */
 static char *unresolved_host(const char *text)
 {
@@ -297,6 +296,46 @@ static void name_hosts(const struct denial_input *input, struct denials *ret)
         }
     }
     denials_merge(ret); /* several servers were asked for it */
+}
+
+/* The value of a variable: [SCHEME://][USER[:PASSWORD]@]HOST[:PORT][/...] */
+static bool names(const char *proxy, const struct denial *denial)
+{
+    const char *scheme = strstr(proxy, "://");
+    const char *start = scheme ? scheme + strlen("://") : proxy;
+    AUTO_FREE char *text = alloc_strn(start, strcspn(start, "/"));
+    const char *user = strrchr(text, '@');
+    struct net_host host, other;
+    struct err ignored;
+    uint16_t port;
+
+    if (net_host_parse_port(user ? user + 1 : text, &host, &port, &ignored) ||
+        net_host_parse(denial->host, strlen(denial->host), &other, &ignored))
+        return false;
+    return (!denial->port || denial->port == port) &&
+           (str_eq(host.text, other.text) ||
+            (net_host_is_loopback(&host) && net_host_is_loopback(&other)));
+}
+
+/* The host's own proxy leads everywhere, so it is not to be opened: with --allow-host it is gone through by ours. */
+static void keep_proxies_closed(const struct denial_input *input, struct denials *ret)
+{
+    for (size_t i = 0; i < ret->len; i++) {
+        struct denial *denial = &ret->items[i];
+
+        if (denial->operation != DENIAL_CONNECT || !denial->host ||
+            input->access->network != NETWORK_RESTRICTED)
+            continue;
+        for (size_t k = 0; k < input->proxies->len; k++) {
+            if (!names(input->proxies->items[k], denial))
+                continue;
+            free(denial->remedy);
+            denial->remedy = alloc_str("It is the proxy that a variable names, and leads "
+                                       "everywhere: allow the host itself with --allow-host HOST, "
+                                       "which is reached by way of it.");
+            break;
+        }
+    }
 }
 
 /* --- what was tried in passing --- */
@@ -358,6 +397,53 @@ static void set_aside(const struct denial_input *input, struct denials *ret)
     }
 }
 
+/* The text has the name, and not only a longer one. */
+static bool has_name(const char *text, const char *name)
+{
+    const char *at = text;
+
+    for (; at && (at = strstr(at, name)); at += strlen(name)) {
+        const char before = at == text ? ' ' : at[-1], behind = at[strlen(name)];
+
+        if (before != '_' && !isalnum((unsigned char)before) && behind != '_' &&
+            !isalnum((unsigned char)behind))
+            return true;
+    }
+    return false;
+}
+
+static bool is_credential(const struct network_hooks *hooks, const char *name)
+{
+    for (size_t i = 0; hooks && i < hooks->credentials_len; i++)
+        if (str_eq(hooks->credentials[i].name, name))
+            return true;
+    return false;
+}
+
+/* A program that wants a secret, and has none, mostly says the name of its variable. */
+static void find_variables(const struct denial_input *input, struct denials *ret)
+{
+    for (size_t i = 0; i < input->withheld->len && ret->len < DENIALS_MAX; i++) {
+        const char *name = input->withheld->items[i];
+        struct denial denial = {.operation = DENIAL_READ,
+                                .evidence = DENIAL_HEURISTIC,
+                                .source = DENIAL_BY_HOST,
+                                .flags = DENIAL_VARIABLE};
+        bool is_said = false;
+
+        for (int k = 0; k < STREAM_COUNT; k++)
+            is_said |= has_name(input->texts[k], name);
+        if (!is_said || is_credential(input->access->network_policy.hooks, name))
+            continue;
+        denial.reason =
+            alloc_strf("%s is withheld from the command, since its name is that of a secret", name);
+        denial.remedy = alloc_strf("With --credential %s=HOST it can be used there, and not seen; "
+                                   "with --env %s=VALUE it is seen.",
+                                   name, name);
+        denials_push(ret, &denial);
+    }
+}
+
 static void find_in_end(const struct denial_input *input, struct denials *ret)
 {
     const struct access_map *access = input->access;
@@ -389,4 +475,8 @@ void denials_find(const struct denial_input *input, struct denials *ret)
         name_hosts(input, ret);
     set_aside(input, ret);
     find_in_end(input, ret);
+    if (input->access && input->proxies)
+        keep_proxies_closed(input, ret);
+    if (input->access && input->withheld)
+        find_variables(input, ret);
 }

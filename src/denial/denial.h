@@ -42,6 +42,8 @@ enum denial_flag {
     DENIAL_FOLDER = 8,  /* `count` of them below `path`, which are not told one by one */
     DENIAL_PROBE = 16,  /* it was only asked whether it may be written */
     DENIAL_ASIDE = 32,  /* tried in passing: not what the command failed for */
+    DENIAL_FAILED = 64, /* CONNECT: let through, and there is no server: `reason` says why */
+    DENIAL_VARIABLE = 128, /* READ: of the environment, withheld: `reason` says which */
 };
 
 struct denial {
@@ -54,7 +56,7 @@ struct denial {
     char *path;     /* absolute; NULL when not known */
     char *host;     /* for DENIAL_CONNECT; NULL when not known */
     char *
-        reason; /* of a host, what the proxy said: network_reason_word(), or which limit was hit; NULL */
+        reason; /* of a host, what the proxy said: network_reason_word(), or which limit was hit; of a variable; NULL */
     char *origin; /* who decided, from the access map; NULL when not known */
     char *remedy; /* which flag or config line would allow it, a sentence or two; never NULL */
     /* Known of facts of the guard alone. */
@@ -82,6 +84,8 @@ struct denial_input {
     const char *cwd;                 /* for relative paths in the output */
     const struct process_end *end;
     const char *program;             /* argv[0] or what was executed; for a failed start */
+    const struct strv *proxies;      /* that the command's variables name; NULL: none */
+    const struct strv *withheld;     /* names of secret variables that it has not; NULL: none */
     const char *texts[STREAM_COUNT]; /* retained output, NUL-terminated, or NULL */
 };
 

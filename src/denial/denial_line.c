@@ -202,6 +202,7 @@ static const struct phrase phrases[] = {
     {"failed to write file", DENIAL_TOPIC_FILE, 0, true},
     {"network is unreachable", DENIAL_TOPIC_NETWORK, ENETUNREACH, false},
     {"could not resolve host", DENIAL_TOPIC_NETWORK, 0, false},
+    {"could not resolve proxy", DENIAL_TOPIC_NETWORK, 0, false},
     {"could not resolve '", DENIAL_TOPIC_NETWORK, 0, false},
     {"unable to resolve host address", DENIAL_TOPIC_NETWORK, 0, false},
     {"temporary failure in name resolution", DENIAL_TOPIC_NETWORK, 0, false},
@@ -271,6 +272,7 @@ static const struct hint_word hint_words[] = {
 /* Where the name of a host follows. */
 static const char *const host_marks[] = {
     "resolve host: ",
+    "resolve proxy: ",
     "resolve hostname ",
     "resolve host address ",
     "resolve host ",

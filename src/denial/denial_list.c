@@ -336,6 +336,8 @@ static void fill(struct denial *denial, const struct launch_fact *fact)
     denial->flags |= call_flags(denial->call);
     if (fact->connect && *fact->connect->reason)
         denial->reason = alloc_str(fact->connect->reason);
+    if (fact->connect && fact->connect->has_failed)
+        denial->flags |= DENIAL_FAILED;
     if (!fact->path || !*fact->path)
         return; /* a count of what has no place, or has too many */
     if (is_network && !fact->is_socket)

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "policy/believed.h"
+#include "policy/narrow.h"
 #include "policy/tool_cache.h"
 
 #include <errno.h>
@@ -258,6 +259,13 @@ static char *remedy_for_write(const struct denial *denial, const struct access_m
     return allow("writable", *cache ? cache : place);
 }
 
+static char *remedy_for_client(void)
+{
+    return alloc_str(
+        "The client has a sandbox of its own, which does not allow it: allow it there, "
+        "or set client_sandbox = \"ignore\" under [mcp] in config.toml.");
+}
+
 /* Of a rename or link the name that is refused may be the other one. */
 static const char *decisive_path(const struct denial *denial, const struct access_map *access,
                                  const struct access_entry *entry)
@@ -297,6 +305,8 @@ static void decide_file(struct denial *denial, const struct access_map *access,
             alloc_strf("%s belongs to Cordon, which believes what is there outside of every "
                        "sandbox: change it yourself.",
                        own_place(access, path));
+    else if (entry && str_starts(entry->origin, PROFILE_OF_CLIENT))
+        denial->remedy = remedy_for_client();
     else
         denial->remedy = remedy_by_hint(denial, access, path, entry);
     if (!denial->remedy)
@@ -307,15 +317,37 @@ static void decide_file(struct denial *denial, const struct access_map *access,
 
 /* --- the network --- */
 
-/* The guard tells of one that is refused only where the host has a server at that port. */
+enum { HTTPS_PORT = 443 };
+
+/* The guard tells of one that is refused only where the host has a server at that port, or another command, whose is told by
+ * the name. */
 static char *remedy_of_own_port(const struct denial *denial)
 {
-    if (denial->evidence != DENIAL_FACT || denial->error != ECONNREFUSED || !denial->host ||
-        strcmp(denial->host, "127.0.0.1") != 0)
+    if (denial->evidence != DENIAL_FACT || denial->error != ECONNREFUSED || !denial->host)
+        return NULL;
+    if (str_eq(denial->host, "localhost"))
+        return alloc_strf("Another command has a server at that port, on a localhost of its own: "
+                          "publish it there (--publish %u:%u, or `cordon publish`), and let this "
+                          "one reach it with --host-port %u.",
+                          denial->port, denial->port, denial->port);
+    if (!str_eq(denial->host, "127.0.0.1"))
         return NULL;
     return alloc_strf("The command has no server at that port, and this machine has: let it reach "
                       "that with --host-port %u.",
                       denial->port);
+}
+
+/* Where it is no rule. */
+static const char *decided_by(enum network_reason reason)
+{
+    static const char *const words[NETWORK_REASONS] = {
+        [NETWORK_NOT_ALLOWED_LOCAL] = "no rule names its address",
+        [NETWORK_METHOD_NOT_ALLOWED] = "the mode of the network is limited",
+        [NETWORK_MITM_REQUIRED] = "the network's hooks, or its mode",
+        [NETWORK_MITM_HOOK_DENIED] = "the network's hooks",
+    };
+
+    return words[reason] ? words[reason] : "no rule allows it";
 }
 
 /* What the proxy has said counts. Where only the words of the command are known, it is what it would say. */
@@ -328,6 +360,11 @@ static void decide_by_proxy(struct denial *denial, const struct access_map *acce
         denial->reason ? network_reason_parse(denial->reason) : NETWORK_REASON_NONE;
     struct err ignored;
 
+    if (denial->flags & DENIAL_FAILED) {
+        denial->source = DENIAL_BY_HOST;
+        denial->remedy = alloc_strf("The sandbox lets it through: %s.", denial->reason);
+        return;
+    }
     denial->source = DENIAL_BY_SANDBOX;
     denial->origin = alloc_str("network proxied");
     denial->remedy = remedy_of_own_port(denial);
@@ -336,8 +373,12 @@ static void decide_by_proxy(struct denial *denial, const struct access_map *acce
     if (told == NETWORK_REASONS)
         denial->remedy = alloc_strf("No option changes that: %s.", denial->reason);
     else if (denial->evidence == DENIAL_FACT && denial->host && !told)
-        denial->remedy = alloc_str("Only TCP and looking names up go through the proxy: allow the "
-                                   "whole network with --network enabled.");
+        denial->remedy = alloc_str(
+            denial->port == HTTPS_PORT
+                ? "HTTP/3 is over UDP, which does not go through the proxy: what goes on with TCP "
+                  "needs nothing, what insists the whole network (--network enabled)."
+                : "Only TCP and looking names up go through the proxy: allow the whole network "
+                  "with --network enabled.");
     else if (!denial->host || net_host_parse(denial->host, strlen(denial->host), &host, &ignored))
         denial->remedy = alloc_str("Allow the host that it needs with --allow-host HOST.");
     if (denial->remedy)
@@ -349,7 +390,8 @@ static void decide_by_proxy(struct denial *denial, const struct access_map *acce
     denial->remedy = network_policy_remedy(&request, &decision);
     if (denial->remedy) {
         free(denial->origin);
-        denial->origin = alloc_str(decision.rule ? decision.rule->origin : "no rule allows it");
+        denial->origin =
+            alloc_str(decision.rule ? decision.rule->origin : decided_by(decision.reason));
     } else if (decision.verdict == NETWORK_ALLOW) {
         denial->source = DENIAL_BY_HOST;
         denial->remedy = alloc_str("The sandbox lets it through: look at the network of the host.");
@@ -358,16 +400,22 @@ static void decide_by_proxy(struct denial *denial, const struct access_map *acce
     }
 }
 
+/* A name server that was not reached says nothing of the name. */
 static char *remedy_for_restricted(const struct denial *denial)
 {
+    AUTO_FREE char *name = NULL;
     struct net_host host;
     struct err ignored;
 
-    if (!denial->host || net_host_parse(denial->host, strlen(denial->host), &host, &ignored) ||
-        host.kind != NET_HOST_IS_NAME)
+    if (!denial->host || net_host_parse(denial->host, strlen(denial->host), &host, &ignored))
         return alloc_str("Allow it with --network enabled.");
-    return alloc_strf("Allow it with --allow-host %s, or every host with --network enabled.",
-                      host.text);
+    if (denial->port == DNS_PORT)
+        return alloc_str("A name was looked up: allow its host with --allow-host HOST, or every "
+                         "host with --network enabled.");
+    if (net_host_is_loopback(&host))
+        return alloc_str("Allow it with --network enabled.");
+    name = net_host_format(host.text, (uint16_t)denial->port);
+    return alloc_strf("Allow it with --allow-host %s, or every host with --network enabled.", name);
 }
 
 static void decide_network(struct denial *denial, const struct access_map *access)
@@ -394,7 +442,8 @@ static void decide_network(struct denial *denial, const struct access_map *acces
     denial->remedy = is_by_path ? alloc_strf("Allow it with --socket %s.", denial->path)
                      : is_abstract && network_is_hosts(access->network)
                          ? alloc_str("Allow it with --network host.")
-                         : remedy_for_restricted(denial);
+                     : access->is_narrowed ? remedy_for_client()
+                                           : remedy_for_restricted(denial);
 }
 
 /* The name of a socket is a file. */

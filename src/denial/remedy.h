@@ -3,6 +3,8 @@
 
 #include "denial/denial.h"
 
+#define DNS_PORT 53 /* RFC 1035, 4.2 */
+
 /* Fills `source`, `origin` and `remedy` from what the map says about the rest. `entry` is the one that
  * is known to have decided; NULL: the map is asked. */
 void denial_decide(struct denial *denial, const struct access_map *access,

@@ -53,6 +53,7 @@ static json_t *denied_body(const struct denial *denial)
         .error = denial->error ? strerrorname_np(denial->error) : NULL,
         .evidence = denial_evidence_name(denial->evidence),
         .decided_by = denial->origin,
+        .reason = denial->reason,
         .other_path = denial->other_path,
         .program = denial->program,
         .call = denial->call,

@@ -28,22 +28,10 @@ enum { DENIALS_SHOWN = 3 };
 
 void execution_warn_of_layers(const struct sandbox *sandbox, struct strv *warnings)
 {
-    static const char remedy[] = "(cordon doctor tells what to do)";
-    const char *why = sandbox_degradation(sandbox);
-
-    if (!sandbox_is_degraded(sandbox))
-        return;
-    if (*why)
-        strv_pushf(warnings, "the sandbox is weaker than it should be: %s %s", why, remedy);
-    for (enum layer layer = 0; !*why && layer < LAYER_COUNT; layer++) {
-        const struct layer_report *report = sandbox_layer(sandbox, layer);
-
-        if (report->state != LAYER_ABSENT && report->state != LAYER_PARTIAL)
-            continue;
-        strv_pushf(warnings, "the sandbox is weaker than it should be: %s is %s: %s %s",
-                   layer_name(layer), layer_state_name(report->state), report->why, remedy);
-        return;
-    }
+    if (sandbox_is_degraded(sandbox))
+        strv_pushf(warnings,
+                   "the sandbox is weaker than it should be: %s (cordon doctor tells what to do)",
+                   sandbox_degradation(sandbox));
 }
 
 void execution_warn_of_attempt(const struct workspace *workspace, enum run_where where,
@@ -69,21 +57,32 @@ static bool has_cause_of(const struct denial *denial, const struct denial *first
            str_eq(denial->remedy, first->remedy);
 }
 
-/* One line for all that the same thing would allow: what, why, and that. */
+/* One line for all that the same thing would allow: what, why, and that. Of hosts, who it was, too: what asks for them
+ * is often far below what was run. */
 static void say_denial(const struct denial *denial, unsigned others, struct strv *ret)
 {
     AUTO_FREE char *words = denial_words(denial);
+    const char *program = denial->host ? denial->program : NULL;
     char more[32] = "";
 
     if (others)
         snprintf(more, sizeof more, ", and %u more", others);
-    strv_pushf(ret, "refused%s: %s%s%s%s%s. %s",
+    strv_pushf(ret, "refused%s: %s%s%s%s%s%s%s. %s",
                denial->evidence == DENIAL_FACT ? "" : " (read from the output, so a guess)", words,
-               more, denial->origin ? " (" : "", denial->origin ? denial->origin : "",
-               denial->origin ? ")" : "", denial->remedy);
+               program ? " by " : "", program ? program : "", more, denial->origin ? " (" : "",
+               denial->origin ? denial->origin : "", denial->origin ? ")" : "", denial->remedy);
 }
 
-/* Only what the sandbox refused: of the rest the command's own message tells enough. */
+/* The command knows of a reset alone. */
+static void say_failed(const struct denial *denial, struct strv *ret)
+{
+    AUTO_FREE char *words = denial_words(denial);
+
+    strv_pushf(ret, "%s failed: %s", words, denial->reason);
+}
+
+/* What the sandbox refused, and what it let through and was not there: of the rest the command's own message tells
+ * enough. */
 static void say_denials(const struct denials *denials, struct strv *ret)
 {
     size_t shown = 0;
@@ -93,6 +92,10 @@ static void say_denials(const struct denials *denials, struct strv *ret)
         bool is_said = !denial_matters(denial);
         unsigned others = 0;
 
+        if (denial->flags & DENIAL_FAILED && shown++ < DENIALS_SHOWN)
+            say_failed(denial, ret);
+        if (denial->flags & DENIAL_VARIABLE && shown++ < DENIALS_SHOWN)
+            strv_pushf(ret, "%s. %s", denial->reason, denial->remedy);
         for (size_t k = 0; k < i && !is_said; k++)
             is_said = has_cause_of(&denials->items[k], denial);
         if (is_said || shown++ >= DENIALS_SHOWN)

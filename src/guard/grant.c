@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -44,11 +45,34 @@ static bool is_file_of(const struct object *object, const struct identity *ident
 
 /* --- what is asked about --- */
 
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+/* A moment to which the times of files can be compared. They come from a clock that is some milliseconds late, so
+ * what was made just before could pass for younger than the clock's own now. But a file that changes twice, and was looked at in
+ * between, gets the very time (multigrain timestamps, Linux 6.13), and no other file gets an earlier one from
+ * then on. Without that, what is made in the next milliseconds passes for older. */
+static struct timespec moment_of_files(void)
+{
+    AUTO_CLOSE int fd = memfd_create("moment", MFD_CLOEXEC);
+    struct timespec now;
+    struct stat st;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (mode_t mode = 0600; mode <= 0700 && fstat(fd, &st) == 0; mode += 0100)
+        if (fchmod(fd, mode) || fstat(fd, &st))
+            break;
+        else if (!is_before(&st.st_ctim, &now))
+            return st.st_ctim;
+    return now;
+}
+
 /* `fd` is what is granted; taken over. */
 static bool grant_init(struct grant *ret, enum grant_kind kind, int fd, const char *path)
 {
-    *ret = (struct grant){.kind = kind, .fd = fd, .path = strdup(path)};
-    clock_gettime(CLOCK_REALTIME_COARSE, &ret->since);
+    *ret = (struct grant){.kind = kind, .fd = fd, .path = strdup(path), .since = moment_of_files()};
     if (fd >= 0 && ret->path && identify(fd, &ret->identity))
         return true;
     auto_close(&fd);
@@ -175,9 +199,9 @@ static bool was_there(const struct grant *grant, const char *path)
         return errno != ENOENT;
     if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, K_STATX_BTIME, &st) || !(st.mask & K_STATX_BTIME))
         return true;
-    return st.btime.seconds != grant->since.tv_sec
-               ? st.btime.seconds < grant->since.tv_sec
-               : st.btime.nanoseconds < (uint32_t)grant->since.tv_nsec;
+    return is_before(
+        &(struct timespec){.tv_sec = st.btime.seconds, .tv_nsec = st.btime.nanoseconds},
+        &grant->since);
 }
 
 /* A name below `root` that its yes does not cover: it needs one of its own, if there is one for it. */

@@ -131,7 +131,10 @@ enum guard_map_flag {
     GUARD_MAP_ALONE = 256,      /* nothing is mounted: what is written in a root is done here */
     GUARD_MAP_PROXIED = 512,    /* the network leads to the proxy: tell who connects */
     GUARD_MAP_SHARED = 1024,    /* the network is the host's, and so are its abstract sockets */
+    GUARD_MAP_LED = 2048, /* PROXIED, and nothing redirects connections: lead them to the proxy */
 };
+
+enum { GUARD_HOST_PORTS_MAX = 64 };
 
 struct guard_map {
     uint32_t magic;
@@ -141,6 +144,9 @@ struct guard_map {
     uint32_t entries;
     uint32_t own;
     uint32_t strings; /* bytes */
+    uint32_t host_ports_len;
+    uint16_t
+        host_ports[GUARD_HOST_PORTS_MAX]; /* LED: to these of localhost connections are led, too */
 };
 
 enum guard_operation {
@@ -210,7 +216,8 @@ struct guard_fact {
     char strings[GUARD_TEXT];
 };
 
-/* Where clients connect to that know of the proxy: PROXY_PORT. */
-enum { GUARD_PROXY_PORT = 1008 };
+/* Where clients connect to that know of the proxy: PROXY_PORT. GUARD_MAP_LED: so do all others, each at the address that is
+ * meant, and the guard sends ahead what PROXY_LED says. */
+enum { GUARD_PROXY_PORT = 1008, GUARD_LED = 0, GUARD_LED_BYTES = 3 };
 
 enum { GUARD_FACTS_MAX = 64 }; /* told one by one; what comes after is counted by directory */

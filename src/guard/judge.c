@@ -573,11 +573,13 @@ static struct answer judge_new(const struct request *request, int dir, int argum
                : answer;
 }
 
+/* By their directories: on an overlay of several file systems each file has a device of its own. */
 static bool is_same_device(const struct object *from, const struct object *to)
 {
-    struct stat dir;
+    struct stat from_dir, to_dir;
 
-    return fstat(to->place.dir, &dir) == 0 && dir.st_dev == from->st.st_dev;
+    return fstat(from->place.dir, &from_dir) == 0 && fstat(to->place.dir, &to_dir) == 0 &&
+           from_dir.st_dev == to_dir.st_dev;
 }
 
 static struct answer judge_link(const struct request *request, struct answer answer)

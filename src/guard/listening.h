@@ -1,10 +1,15 @@
-/* Whether something outside listens at a port that was refused inside: then a command may mean that one. */
+/* Whether somebody outside listens at a port that was refused inside: then a command may mean that one. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct command;
 
-/* TCP on the host's localhost. Looked at once for each port of a command, and for some ports alone. */
-bool listening_outside(struct command *command, uint16_t port);
+enum listening {
+    LISTENING_NOBODY,
+    LISTENING_HOST,    /* on its localhost */
+    LISTENING_COMMAND, /* another one, on its own localhost */
+};
+
+/* TCP. Looked at once for each port of a command, and for some ports alone; else nobody. */
+enum listening listening_outside(struct command *command, uint16_t port);

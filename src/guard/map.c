@@ -28,7 +28,7 @@ bool map_init(struct map *ret, const void *bytes, size_t size)
 
     if (size < sizeof *header || header->magic != GUARD_MAGIC || header->version != GUARD_VERSION ||
         header->bytes != size || size > GUARD_MAX_BYTES || header->entries > GUARD_MAX_ENTRIES ||
-        header->own > GUARD_MAX_ENTRIES ||
+        header->own > GUARD_MAX_ENTRIES || header->host_ports_len > GUARD_HOST_PORTS_MAX ||
         size != sizeof *header + header->entries * sizeof *entries + header->own * sizeof *own +
                     header->strings ||
         !header->strings)

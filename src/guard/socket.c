@@ -26,6 +26,7 @@
 #include "guard/facts.h"
 #include "guard/grant.h"
 #include "guard/hold.h"
+#include "guard/lead.h"
 #include "guard/listening.h"
 #include "guard/place.h"
 #include "guard/remote.h"
@@ -436,18 +437,23 @@ static bool is_closed(int copy)
            info.tcpi_state == TCP_CLOSE;
 }
 
-/* Nobody listens there inside. A program that means a server of the host's is told how to reach it. */
+/* Nobody listens there inside. Who means a server of the host's, or of another command, is told how to reach it: the
+ * address is written as a number for the one, as a name for the other. */
 static void tell_left_outside(const struct request *request, int copy,
                               const struct address *address, struct answer answer)
 {
     const uint16_t port = ntohs(port_of(address));
     char text[] = "127.0.0.1:65535";
+    enum listening listening;
 
     if (answer.kind != ANSWER_ERROR || !is_own(address) || type_of(copy) != SOCK_STREAM ||
-        (answer.number != ECONNREFUSED && (answer.number != EINPROGRESS || !is_closed(copy))) ||
-        !listening_outside(request->command, port))
+        (answer.number != ECONNREFUSED && (answer.number != EINPROGRESS || !is_closed(copy))))
         return;
-    snprintf(text, sizeof text, "127.0.0.1:%u", port);
+    listening = listening_outside(request->command, port);
+    if (listening == LISTENING_NOBODY)
+        return;
+    snprintf(text, sizeof text, "%s:%u", listening == LISTENING_HOST ? "127.0.0.1" : "localhost",
+             port);
     facts_tell(request, &(struct fact){.operation = GUARD_OP_CONNECT,
                                        .path = text,
                                        .entry = GUARD_NO_ENTRY,
@@ -504,11 +510,30 @@ static struct answer refuse_udp(const struct request *request, const struct addr
     return answer_error(ECONNREFUSED);
 }
 
+/* To be led: nothing redirects it, and it is for a port that would be redirected. A socket that has been somewhere already the
+ * kernel answers. */
+static bool is_led(const struct request *request, int copy, const struct address *address)
+{
+    const struct guard_map *map = request->command->map.header;
+    const uint16_t port = ntohs(port_of(address));
+    uint32_t at = 0;
+
+    if (!has_flag(request, GUARD_MAP_LED) || !port || type_of(copy) != SOCK_STREAM ||
+        !is_closed(copy))
+        return false;
+    if (!is_own(address) || port == DNS_PORT)
+        return true;
+    while (at < map->host_ports_len && map->host_ports[at] != port)
+        at++;
+    return at < map->host_ports_len;
+}
+
 /* What is told of it is the proxy's to tell, who knows the name; we say who it was. That comes before the connection, by
  * its address; or, where addresses are shared by all, after it, by the port of its own. */
 static struct answer connect_proxied(const struct request *request, int copy,
                                      const struct address *address)
 {
+    const bool leads = is_led(request, copy, address);
     const in_port_t port = port_of(address);
     uint8_t ip[16] = {0};
     struct answer answer;
@@ -518,9 +543,11 @@ static struct answer connect_proxied(const struct request *request, int copy,
     if (type_of(copy) != SOCK_DGRAM && !is_own(address)) {
         ip_of(address, ip);
         facts_tell_caller(request, ip, ntohs(port));
-        return connect_copy(request, copy, address, -1);
+        return leads ? lead_to_proxy(request, copy, address)
+                     : connect_copy(request, copy, address, -1);
     }
-    answer = connect_copy(request, copy, address, -1);
+    answer =
+        leads ? lead_to_proxy(request, copy, address) : connect_copy(request, copy, address, -1);
     tell_left_outside(request, copy, address, answer);
     if (port != htons(DNS_PORT) && port != htons(GUARD_PROXY_PORT))
         return told(request, address, NULL, answer);
@@ -587,6 +614,8 @@ static struct answer send_call(const struct request *request)
         return answer_continue();
     if (is_refused_udp(copy, &address))
         return refuse_udp(request, &address);
+    if (is_led(request, copy, &address) && request_argument(request, 3) & MSG_FASTOPEN)
+        return answer_error(EOPNOTSUPP); /* programs connect then */
     if (type_of(copy) == SOCK_STREAM && !is_own(&address)) {
         ip_of(&address, ip);
         facts_tell_caller(request, ip, ntohs(port_of(&address)));

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "job/publish.h"
 #include "output/model_cursor.h"
+#include "policy/environment.h"
 #include "timeline/timeline.h"
 
 #include <errno.h>
@@ -96,6 +97,8 @@ struct job {
     struct denials denials; /* as they were when first asked for */
     bool has_denials;
     char *program;                   /* that was executed; names denials */
+    struct strv proxies;             /* that its variables name */
+    struct strv withheld;            /* variables of ours that it has not, as they are secrets */
     const struct access_map *access; /* borrowed; NULL: the sandbox refuses nothing */
     struct resource_limits_scope limits;
     struct resource_limits_report limits_report; /* complete once it has ended */
@@ -296,6 +299,9 @@ static struct job *job_new(const struct job_options *options)
         .started_ns = clock_now_ns(),
     };
     job->program = alloc_str(process->program ? process->program : process->argv[0]);
+    environment_proxies(process->env, &job->proxies);
+    if (process->env)
+        environment_withheld(environ, process->env, &job->withheld);
     job->access = options->access;
     job->tap = options->tap;
     job->data = options->data;
@@ -373,6 +379,8 @@ void job_free(struct job *job)
     timeline_free(job->timeline);
     timeline_free(job->audit_timeline);
     free(job->program);
+    strv_done(&job->proxies);
+    strv_done(&job->withheld);
     free((char *)job->info.command);
     free((char *)job->info.cwd);
     free(job);
@@ -390,9 +398,7 @@ int job_publish(struct job *job, const struct publication *publication, struct p
 
 const struct publications *job_publications(const struct job *job)
 {
-    static const struct publications none;
-
-    return job->process ? &job->publications : &none;
+    return &job->publications;
 }
 
 /* --- input --- */
@@ -429,12 +435,13 @@ int job_write(struct job *job, const void *bytes, size_t len, const char *name,
     return 0;
 }
 
-void job_close_input(struct job *job)
+void job_end_input(struct job *job, const void *bytes, size_t len)
 {
     if (job->input != INPUT_IS_OPEN)
         return;
     job->input = INPUT_IS_CLOSING;
-    if (!job->pending.len)
+    buf_append(&job->pending, bytes, len);
+    if (job->pending.len == len) /* else what comes before is still fed */
         job_feed(job);
 }
 
@@ -625,6 +632,8 @@ static void find_denials(const struct job *job, struct denials *ret)
         .cwd = job->info.cwd,
         .end = &job->end,
         .program = job->program,
+        .proxies = &job->proxies,
+        .withheld = &job->withheld,
     };
     const uint64_t text_max = job->memory_max < TEXT_MIN ? TEXT_MIN : job->memory_max + 2;
     struct buf texts[STREAM_COUNT];

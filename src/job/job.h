@@ -127,8 +127,13 @@ enum job_written {
 int job_write(struct job *job, const void *bytes, size_t len, const char *name,
               enum job_written *ret, struct err *err);
 
-/* Ends the input behind what was written. */
-void job_close_input(struct job *job);
+/* Ends the input behind what was written, and behind these bytes as they are, however many. */
+void job_end_input(struct job *job, const void *bytes, size_t len);
+
+static inline void job_close_input(struct job *job)
+{
+    job_end_input(job, NULL, 0);
+}
 
 /* --- control: on a job that has ended these do nothing, which is no error --- */
 
@@ -170,7 +175,7 @@ uint64_t job_held_ns(const struct job *job);
 int job_publish(struct job *job, const struct publication *publication, struct publication *ret,
                 struct err *err);
 
-/* Those that are open; none once it has ended. */
+/* Those that are open, or were until it ended. */
 const struct publications *job_publications(const struct job *job);
 
 /* --- what is known --- */

@@ -165,11 +165,17 @@ static void host_notes(const struct denials *denials, struct strv *ret)
     for (size_t i = 0; i < denials->len && left; i++) {
         const struct denial *denial = &denials->items[i];
         AUTO_FREE char *words = NULL;
+        const bool has_failed = denial->flags & DENIAL_FAILED;
 
-        if (!denial->reason || !denial_matters(denial))
+        if (denial->flags & DENIAL_VARIABLE)
+            strv_pushf(ret, "%s. %s", denial->reason, denial->remedy);
+        if (!denial->reason || (!denial_matters(denial) && !has_failed))
             continue;
         words = denial_words(denial);
-        strv_pushf(ret, "the sandbox refused %s: %s", words, denial->remedy);
+        if (has_failed)
+            strv_pushf(ret, "%s failed: %s", words, denial->reason);
+        else
+            strv_pushf(ret, "the sandbox refused %s: %s", words, denial->remedy);
         left--;
     }
 }

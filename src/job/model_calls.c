@@ -168,17 +168,16 @@ static struct job *exec_start(struct model_calls *calls, const struct model_exec
         err);
 }
 
-/* A command that does not read it all has ended, which the call tells. */
-static int exec_feed(struct job *job, const struct model_replacement *replacement, struct err *err)
+/* Before the loop comes round, so nobody else writes in front of it. A command that does not read it
+ * all has ended, which the call tells. */
+static void exec_feed(struct job *job, const struct model_exec *exec)
 {
-    enum job_written ignored;
+    const struct model_replacement *replacement = exec->replacement;
 
-    if (!replacement || !replacement->input)
-        return 0;
-    if (job_write(job, replacement->input, replacement->input_len, NULL, &ignored, err))
-        return -1;
-    job_close_input(job);
-    return 0;
+    if (replacement && replacement->input)
+        job_end_input(job, replacement->input, replacement->input_len);
+    else if (exec->given)
+        job_end_input(job, exec->given, exec->given_len);
 }
 
 struct model_call *model_calls_exec(struct model_calls *calls, const struct model_exec *exec,
@@ -194,11 +193,11 @@ struct model_call *model_calls_exec(struct model_calls *calls, const struct mode
     if (pace_check(&exec->pace, err) || job_table_reserve(calls->table, &id, err))
         return NULL;
     job = exec_start(calls, exec, id, err);
-    if (!job || exec_feed(job, exec->replacement, err)) {
-        job_free(job);
+    if (!job) {
         job_table_release(calls->table, id);
         return NULL;
     }
+    exec_feed(job, exec);
     return call_new(calls, &(struct call_options){.kind = MODEL_CALL_EXEC,
                                                   .job = job,
                                                   .id = id,

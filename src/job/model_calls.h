@@ -130,6 +130,8 @@ struct model_exec {
     struct sandbox *sandbox;
     enum process_stdio stdio; /* PIPES or TTY */
     enum process_stdin input; /* for PIPES */
+    const char *given;        /* all that comes by a pipe or a terminal; NULL: what is written */
+    size_t given_len;         /* at most JOB_INPUT_MAX */
     bool asks;                /* what its sandbox refuses may be held: job_set_asker() */
     bool is_judged;           /* as in struct job_options */
     struct pty_size size;

@@ -249,6 +249,8 @@ json_t *result_to_json(const struct job_result *result, struct result_texts *tex
     set_order(json, &result->order);
     json_object_set_new(json, "output_cut", json_boolean(result->drain_cut));
     json_object_set_new(json, "denials", denials_to_json(&result->denials));
+    if (job_publications(result->job)->len)
+        json_object_set_new(json, "published", publications_to_json(job_publications(result->job)));
     if (job_timeline(result->job))
         set_timeline(json, job_timeline(result->job));
     json_object_set_new(json, "sandbox", sandbox_to_json(result->sandbox));

@@ -46,6 +46,7 @@
  *        "below": false,               true: `count` of them below `path`, not told one by one
  *        "aside": false}               true: tried in passing, and not why the command failed
  *     ],                               also with an exit code of 0: refused, but it ended well
+ *     "published": ["127.0.0.1:40211:3000"],   ports of it that this machine saw, if there were any
  *     "events": [...],                 these two only where a timeline was asked for and told:
  *     "events_dropped": 0,             docs/timeline.md
  *     "execs": [...],                  where it is of programs, and how many there is no room for

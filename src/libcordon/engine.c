@@ -1,7 +1,6 @@
 /* See cordon.h. Everything here is a thin coat: structs that say their size are read, errors are
  * passed on, and the work is done by the layers below. What the engine adds is the workspace of each
- * policy, the host as an approver, and one descriptor for all of it. A policy is remembered by the
- * text of all that it says, so that hosts need not keep anything to get the same sandbox again. */
+ * policy (policy.c), the host as an approver, and one descriptor for all of it. */
 #include "libcordon/engine.h"
 
 #include "approval/approvals.h"
@@ -19,10 +18,8 @@
 #include "job/model_calls.h"
 #include "loop/loop.h"
 #include "policy/config/config.h"
-#include "policy/protect.h"
 #include "process/process.h"
 #include "process/resource_limits.h"
-#include "timeline/timeline.h"
 #include "workspace/rule_layers.h"
 #include "workspace/snapshots.h"
 #include "workspace/workspace.h"
@@ -35,7 +32,6 @@
 #include <unistd.h>
 
 _Static_assert((int)CORDON_ERROR_BUG == (int)ERR_BUG, "the codes are the same");
-_Static_assert((int)CORDON_WATCH_LEARN == (int)WORKSPACE_WATCH_LEARN, "the words are the same");
 _Static_assert((int)CORDON_NO_BY_RULE == (int)APPROVAL_NO_BY_RULE, "the decisions are the same");
 _Static_assert((int)CORDON_QUESTION_HELD == (int)APPROVAL_KIND_HELD, "the kinds are the same");
 
@@ -159,192 +155,6 @@ char *denials_say(const struct denials *denials)
                       : denial->host ? denial->host
                                      : "something",
                       denial->remedy);
-}
-
-/* --- policies --- */
-
-/* Every value stands with its length, so that no two policies have one text. */
-static void key_add(struct buf *key, const char *name, const char *value)
-{
-    buf_appendf(key, "%s=%zu:%s\n", name, value ? strlen(value) : 0, value ? value : "");
-}
-
-/* Caller frees. */
-static char *policy_key(const struct cordon_policy *policy, const char *dir)
-{
-    const char *const *const paths[] = {policy->deny,        policy->readable,  policy->writable,
-                                        policy->protect,     policy->sockets,   policy->with,
-                                        policy->allow_hosts, policy->deny_hosts};
-    static const char *const names[] = {"deny",    "readable", "writable",    "protect",
-                                        "sockets", "with",     "allow_hosts", "deny_hosts"};
-    struct buf key;
-
-    buf_init(&key, SIZE_MAX / 2);
-    key_add(&key, "profile", policy->profile);
-    key_add(&key, "workspace", dir);
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        for (const char *const *path = paths[i]; path && *path; path++)
-            key_add(&key, names[i], *path);
-    buf_appendf(&key, "network=%d\nsandbox=%d\nwatch=%d\ntrace=%u\njudge=%d\ngit=%d\nprotect=%d\n",
-                policy->network, policy->sandbox, policy->watch, policy->trace, policy->judge,
-                policy->git, policy->protect != NULL);
-    return buf_take(&key);
-}
-
-static int read_words(const struct cordon_policy *policy, struct workspace_request *ret,
-                      struct err *err)
-{
-    static const enum sandbox_mode modes[] = {
-        [CORDON_SANDBOX_AUTO] = SANDBOX_AUTO,
-        [CORDON_SANDBOX_REQUIRE] = SANDBOX_REQUIRE,
-        [CORDON_SANDBOX_DISABLED] = SANDBOX_DISABLED,
-        [CORDON_SANDBOX_LANDLOCK] = SANDBOX_LANDLOCK,
-    };
-    static const enum workspace_network networks[] = {
-        [CORDON_NETWORK_OF_PROFILE] = WORKSPACE_NETWORK_OF_PROFILE,
-        [CORDON_NETWORK_RESTRICTED] = WORKSPACE_RESTRICTED,
-        [CORDON_NETWORK_ENABLED] = WORKSPACE_ENABLED,
-        [CORDON_NETWORK_PROXIED] = WORKSPACE_PROXIED,
-        [CORDON_NETWORK_HOST] = WORKSPACE_HOST,
-    };
-
-    if (policy->sandbox < 0 || policy->sandbox > CORDON_SANDBOX_LANDLOCK)
-        return err_set(err, ERR_INVALID, "policy.sandbox is %d, which is no enum cordon_sandbox",
-                       policy->sandbox);
-    if (policy->network < 0 || policy->network > CORDON_NETWORK_HOST)
-        return err_set(err, ERR_INVALID, "policy.network is %d, which is no enum cordon_network",
-                       policy->network);
-    if (policy->watch < 0 || policy->watch > CORDON_WATCH_LEARN)
-        return err_set(err, ERR_INVALID, "policy.watch is %d, which is no enum cordon_watch",
-                       policy->watch);
-    if (policy->judge < 0 || policy->judge > CORDON_JUDGE_EVERY_EXEC)
-        return err_set(err, ERR_INVALID, "policy.judge is %d, which is no enum cordon_judge",
-                       policy->judge);
-    if (policy->git < 0 || policy->git > CORDON_GIT_COMMIT)
-        return err_set(err, ERR_INVALID, "policy.git is %d, which is no enum cordon_git",
-                       policy->git);
-    if (policy->trace > TIMELINE_ALL)
-        return err_set(err, ERR_INVALID,
-                       "policy.trace is %u, which has more than enum cordon_trace", policy->trace);
-    ret->watch = (enum workspace_watch)policy->watch;
-    ret->judge = (enum workspace_judge)policy->judge;
-    ret->git = (enum workspace_git)policy->git;
-    ret->topics = policy->trace;
-    ret->mode = modes[policy->sandbox];
-    ret->network = networks[policy->network];
-    return 0;
-}
-
-/* Caller frees; `*ret_len` is 0 before. */
-static struct workspace_entry *make_entries(const struct cordon_policy *policy, size_t *ret_len)
-{
-    const struct {
-        const char *const *paths;
-        enum access access;
-    } lists[] = {{policy->writable, ACCESS_WRITE},
-                 {policy->readable, ACCESS_READ},
-                 {policy->deny, ACCESS_DENY}};
-    struct workspace_entry *entries = NULL;
-    size_t cap = 0;
-
-    for (int i = 0; i < 3; i++)
-        for (const char *const *path = lists[i].paths; path && *path; path++) {
-            entries = alloc_grow(entries, *ret_len, &cap, sizeof *entries);
-            entries[(*ret_len)++] = (struct workspace_entry){lists[i].access, *path};
-        }
-    return entries;
-}
-
-static int read_protect(const struct cordon_policy *policy, struct protect_choice *ret,
-                        struct err *err)
-{
-    ret->is_made = policy->protect;
-    for (const char *const *word = policy->protect; word && *word; word++)
-        if (protect_choice_add(ret, *word, err))
-            return err_wrap(err, "policy.protect");
-    return 0;
-}
-
-static int read_hosts(const char *const *hosts, enum network_verdict verdict, const char *word,
-                      struct network_policy *ret, struct err *err)
-{
-    for (; hosts && *hosts; hosts++) {
-        AUTO_FREE char *origin = alloc_strf("%s %s", word, *hosts);
-
-        if (network_policy_add_text(ret, *hosts, verdict, origin, err))
-            return err_wrap(err, "%s", origin);
-    }
-    return 0;
-}
-
-static struct workspace *make(struct cordon_engine *engine, const struct cordon_policy *policy,
-                              const char *dir, const char *key, struct err *err)
-{
-    static const struct workspace_words words = {
-        .profile = "policy.profile",
-        .sandbox = "policy.sandbox",
-        .network = "policy.network",
-        .allow_host = "policy.allow_hosts",
-        .host_port = "policy.host_ports",
-        .publish = "policy.publish",
-        .socket = "policy.sockets",
-        .with = "policy.with",
-        .paths = {"policy.deny", "policy.readable", "policy.writable"},
-        .origin = "the host's policy",
-    };
-    struct workspace_request request = {
-        .words = &words,
-        .dir = dir,
-        .root = dir,
-        .profile_name = policy->profile,
-        .tmpdir = getenv("TMPDIR"),
-    };
-    AUTO_FREE struct workspace_entry *entries = make_entries(policy, &request.entries_len);
-    AUTO(protect_choice_done) struct protect_choice protect = {0};
-    AUTO(network_policy_done) struct network_policy hosts = {0};
-    struct workspace *workspace;
-
-    request.entries = entries;
-    if (read_words(policy, &request, err) || read_protect(policy, &protect, err) ||
-        read_hosts(policy->allow_hosts, NETWORK_ALLOW, "policy.allow_hosts", &hosts, err) ||
-        read_hosts(policy->deny_hosts, NETWORK_DENY, "policy.deny_hosts", &hosts, err))
-        return NULL;
-    request.hosts = &hosts;
-    request.protect = protect.is_made ? &protect : NULL;
-    request.unix_sockets = (char *const *)policy->sockets;
-    request.presets = (char *const *)policy->with;
-    workspace = workspace_make(engine->workspaces, key, &request, err);
-    return workspace && workspace_open(workspace, err) == 0 ? workspace : NULL;
-}
-
-struct workspace *policy_workspace(struct cordon_engine *engine, const struct cordon_policy *given,
-                                   struct err *err)
-{
-    struct cordon_policy policy = {0};
-    AUTO_FREE char *dir = NULL;
-    AUTO_FREE char *key = NULL;
-    struct workspace *workspace;
-
-    if (given && options_read(&policy, sizeof policy, given, err)) {
-        err_wrap(err, "policy");
-        return NULL;
-    }
-    if (given || !engine->default_key) {
-        dir = realpath(policy.workspace ? policy.workspace : ".", NULL); /* it becomes a root */
-        if (!dir) {
-            err_sys(err, "the workspace %s",
-                    policy.workspace ? policy.workspace : "(the current directory)");
-            return NULL;
-        }
-        key = policy_key(&policy, dir);
-    }
-    if (workspace_find(engine->workspaces, key ? key : engine->default_key, &workspace, err))
-        return NULL;
-    if (!workspace)
-        workspace = make(engine, &policy, dir, key, err);
-    if (workspace && !engine->default_key)
-        engine->default_key = TAKE_PTR(key);
-    return workspace;
 }
 
 /* --- the host as an approver: questions go out through on_question and come back through

@@ -35,6 +35,7 @@ struct run_result {
     char *output[STREAM_COUNT];
     char *denial;
     char *events;
+    struct strv published;
 };
 
 void cordon_result_free(struct cordon_result *result)
@@ -47,6 +48,7 @@ void cordon_result_free(struct cordon_result *result)
         free(whole->output[i]);
     free(whole->denial);
     free(whole->events);
+    strv_done(&whole->published);
     free(whole);
 }
 
@@ -81,6 +83,8 @@ static struct cordon_result *result_make(const struct job_result *from)
         fill_output(result, job_stream(from->job, (enum stream)i), (enum stream)i);
     result->shown.denial = result->denial = denials_say(&from->denials);
     result->shown.events = result->events = events_to_text(from->job);
+    publications_format(job_publications(from->job), &result->published);
+    result->shown.published = (const char *const *)strv_view(&result->published);
     return &result->shown;
 }
 

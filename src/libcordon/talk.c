@@ -26,6 +26,7 @@ struct cordon_session {
     struct cordon_end end;     /* once it has ended */
     char *event;               /* that was read last; NULL: none */
     char *denial;              /* then, when it was asked for; NULL: none */
+    struct strv published;     /* when it was asked for */
     void (*on_change)(void *data, struct cordon_session *session);
     void *data;
 };
@@ -67,7 +68,16 @@ void cordon_session_free(struct cordon_session *session)
     job_free(session->job);
     free(session->denial);
     free(session->event);
+    strv_done(&session->published);
     free(session);
+}
+
+const char *const *cordon_session_published(struct cordon_session *session)
+{
+    strv_done(&session->published);
+    session->published = (struct strv){0};
+    publications_format(job_publications(session->job), &session->published);
+    return (const char *const *)strv_view(&session->published);
 }
 
 static struct job *start(struct cordon_engine *engine, const struct cordon_session_options *options,

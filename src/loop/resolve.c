@@ -1,11 +1,13 @@
 /* See resolve.h. Both families are asked for side by side. When one is there the other is waited for a second more, since
  * there are servers that never answer for IPv6. (evdns_getaddrinfo() would do that, too, but takes a name without
  * addresses for a failure.) evdns calls back from the loop alone, exactly once for each question, also for one that
- * was called off. */
+ * was called off. It leaves an answer at that which did not fit into a datagram: we ask again by TCP. */
 #include "loop/resolve.h"
 
 #include "base/alloc.h"
+#include "base/auto.h"
 #include "base/clock.h"
+#include "loop/dns_stream.h"
 #include "loop/loop.h"
 #include "loop/loop_base.h"
 
@@ -13,20 +15,26 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#define ANSWER_NS (10 * CLOCK_NS_PER_S)
 #define SLOWER_NS CLOCK_NS_PER_S
+#define IN_FLIGHT "4096" /* questions; evdns has 64 */
 
 struct loop_resolver {
     struct loop *loop;
     struct evdns_base *dns;
+    uint64_t wait_ns;
 };
 
 enum { V4, V6, FAMILIES };
 
 struct loop_look_up {
     struct loop_resolver *resolver;
+    char *name;
     struct evdns_request *requests[FAMILIES]; /* NULL: not, or no more, on its way */
+    struct dns_stream *streams[FAMILIES];     /* likewise */
+    int servers[FAMILIES];                    /* number of the next to be asked by it */
     struct loop_timer *patience;
     bool is_over; /* told, or cancelled: what is on its way is waited for, and means nothing */
     loop_found_fn *on_found;
@@ -41,7 +49,7 @@ static void resolver_log(int is_warning, const char *message)
 {
 }
 
-struct loop_resolver *loop_resolver_new(struct loop *loop, struct err *err)
+struct loop_resolver *loop_resolver_new(struct loop *loop, uint64_t wait_ns, struct err *err)
 {
     struct evdns_base *dns =
         evdns_base_new(loop_event_base(loop), EVDNS_BASE_DISABLE_WHEN_INACTIVE);
@@ -52,8 +60,9 @@ struct loop_resolver *loop_resolver_new(struct loop *loop, struct err *err)
         return NULL;
     }
     evdns_set_log_fn(resolver_log);
+    evdns_base_set_option(dns, "max-inflight:", IN_FLIGHT); /* one command holds nobody up */
     resolver = alloc_zero(1, sizeof *resolver);
-    *resolver = (struct loop_resolver){.loop = loop, .dns = dns};
+    *resolver = (struct loop_resolver){.loop = loop, .dns = dns, .wait_ns = wait_ns};
     return resolver;
 }
 
@@ -78,6 +87,7 @@ static void look_up_free_when_over(struct loop_look_up *look_up)
     if (!look_up->is_over || look_up->requests[V4] || look_up->requests[V6])
         return;
     loop_timer_free(look_up->patience);
+    free(look_up->name);
     free(look_up);
 }
 
@@ -86,9 +96,11 @@ static void look_up_end(struct loop_look_up *look_up)
 {
     look_up->is_over = true;
     loop_timer_stop(look_up->patience);
-    for (int i = 0; i < FAMILIES; i++)
+    for (int i = 0; i < FAMILIES; i++) {
+        dns_stream_free(TAKE_PTR(look_up->streams[i]));
         if (look_up->requests[i])
             evdns_cancel_request(look_up->resolver->dns, look_up->requests[i]);
+    }
     look_up_free_when_over(look_up);
 }
 
@@ -139,6 +151,55 @@ static void take(struct loop_look_up *look_up, int family, const void *addresses
     }
 }
 
+/* One family is known. */
+static void go_on(struct loop_look_up *look_up, int family)
+{
+    if (!look_up->requests[!family] && !look_up->streams[!family])
+        tell(look_up);
+    else if (look_up->counts[family])
+        loop_timer_start(look_up->patience, SLOWER_NS);
+}
+
+static bool ask_by_tcp(struct loop_look_up *look_up, int family);
+
+static void on_stream(struct loop_look_up *look_up, int family, const uint8_t *addresses, int count)
+{
+    look_up->streams[family] = NULL;
+    if (count < 0 && ask_by_tcp(look_up, family))
+        return;
+    if (count >= 0)
+        look_up->results[family] = count ? DNS_ERR_NONE : DNS_ERR_NODATA;
+    take(look_up, family, addresses, count);
+    go_on(look_up, family);
+}
+
+static void on_stream4(void *data, const uint8_t *addresses, int count)
+{
+    on_stream(data, V4, addresses, count);
+}
+
+static void on_stream6(void *data, const uint8_t *addresses, int count)
+{
+    on_stream(data, V6, addresses, count);
+}
+
+/* The next server. False: there is none. */
+static bool ask_by_tcp(struct loop_look_up *look_up, int family)
+{
+    struct sockaddr_storage server;
+    struct dns_stream **stream = &look_up->streams[family];
+    int len;
+
+    while (!*stream &&
+           (len = evdns_base_get_nameserver_addr(look_up->resolver->dns, look_up->servers[family]++,
+                                                 (struct sockaddr *)&server, sizeof server)) > 0)
+        *stream =
+            dns_stream_new(look_up->resolver->loop, (struct sockaddr *)&server, (socklen_t)len,
+                           look_up->name, family == V4 ? DNS_STREAM_A : DNS_STREAM_AAAA,
+                           family == V4 ? on_stream4 : on_stream6, look_up);
+    return *stream;
+}
+
 static void on_answer(struct loop_look_up *look_up, int family, int result, int count,
                       const void *addresses)
 {
@@ -148,12 +209,11 @@ static void on_answer(struct loop_look_up *look_up, int family, int result, int 
         return;
     }
     look_up->results[family] = result;
+    if (result == DNS_ERR_TRUNCATED && ask_by_tcp(look_up, family))
+        return;
     if (result == DNS_ERR_NONE)
         take(look_up, family, addresses, count);
-    if (!look_up->requests[!family])
-        tell(look_up);
-    else if (look_up->counts[family])
-        loop_timer_start(look_up->patience, SLOWER_NS);
+    go_on(look_up, family);
 }
 
 static void on_answer4(int result, char type, int count, int ttl, void *addresses, void *data)
@@ -166,6 +226,24 @@ static void on_answer6(int result, char type, int count, int ttl, void *addresse
     on_answer(data, V6, result, count, addresses);
 }
 
+/* Whether there is a way to any of the servers: without one evdns would wait for an answer until its time is up. Connecting
+ * looks for the way, and sends nothing. */
+static bool may_be_answered(struct evdns_base *dns)
+{
+    bool has_way = false;
+
+    for (int i = 0; i < evdns_base_count_nameservers(dns) && !has_way; i++) {
+        struct sockaddr_storage server;
+        int len = evdns_base_get_nameserver_addr(dns, i, (struct sockaddr *)&server, sizeof server);
+        int fd = socket(server.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        has_way = connect(fd, (struct sockaddr *)&server, (socklen_t)len) == 0;
+        if (fd >= 0)
+            close(fd);
+    }
+    return has_way;
+}
+
 struct loop_look_up *loop_look_up_start(struct loop_resolver *resolver, const char *name,
                                         loop_found_fn *on_found, void *data)
 {
@@ -173,16 +251,19 @@ struct loop_look_up *loop_look_up_start(struct loop_resolver *resolver, const ch
     struct evdns_base *dns = resolver->dns;
 
     *look_up = (struct loop_look_up){.resolver = resolver,
+                                     .name = alloc_str(name),
                                      .on_found = on_found,
                                      .data = data,
                                      .results = {DNS_ERR_UNKNOWN, DNS_ERR_UNKNOWN}};
     look_up->patience = loop_timer_new(resolver->loop, out_of_patience, look_up);
-    look_up->requests[V4] =
-        evdns_base_resolve_ipv4(dns, name, DNS_QUERY_NO_SEARCH, on_answer4, look_up);
-    look_up->requests[V6] =
-        evdns_base_resolve_ipv6(dns, name, DNS_QUERY_NO_SEARCH, on_answer6, look_up);
+    if (may_be_answered(dns)) {
+        look_up->requests[V4] =
+            evdns_base_resolve_ipv4(dns, name, DNS_QUERY_NO_SEARCH, on_answer4, look_up);
+        look_up->requests[V6] =
+            evdns_base_resolve_ipv6(dns, name, DNS_QUERY_NO_SEARCH, on_answer6, look_up);
+    }
     loop_timer_start(look_up->patience,
-                     look_up->requests[V4] || look_up->requests[V6] ? ANSWER_NS : 0);
+                     look_up->requests[V4] || look_up->requests[V6] ? resolver->wait_ns : 0);
     return look_up;
 }
 

@@ -7,6 +7,7 @@
 
 #include <netinet/in.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct loop;
 struct loop_resolver;
@@ -25,8 +26,8 @@ enum loop_found {
 typedef void loop_found_fn(void *data, enum loop_found found, const struct in6_addr *addresses,
                            size_t count);
 
-/* NULL on failure. */
-struct loop_resolver *loop_resolver_new(struct loop *loop, struct err *err);
+/* `wait_ns`: how long a look-up may take. NULL on failure. */
+struct loop_resolver *loop_resolver_new(struct loop *loop, uint64_t wait_ns, struct err *err);
 
 /* After all its look-ups are over. */
 void loop_resolver_free(struct loop_resolver *resolver);
@@ -34,7 +35,7 @@ void loop_resolver_free(struct loop_resolver *resolver);
 /* Reads the servers (again); what is being looked up goes on with the new ones. */
 void loop_resolver_read(struct loop_resolver *resolver, const char *resolv_conf);
 
-/* Calls back once, within ten seconds and never before it has returned, and is gone then; or is cancelled. */
+/* Calls back once, within its time and never before it has returned, and is gone then; or is cancelled. */
 struct loop_look_up *loop_look_up_start(struct loop_resolver *resolver, const char *name,
                                         loop_found_fn *on_found, void *data);
 void loop_look_up_cancel(struct loop_look_up *look_up);

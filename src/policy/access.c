@@ -75,7 +75,8 @@ void access_map_add_link(struct access_map *map, const char *path, const char *t
 
 void access_map_copy(struct access_map *ret, const struct access_map *map)
 {
-    *ret = (struct access_map){.restricted = map->restricted, .network = map->network};
+    *ret = (struct access_map){
+        .restricted = map->restricted, .network = map->network, .is_narrowed = map->is_narrowed};
     access_map_add_all(ret, map);
     for (size_t i = 0; i < map->links_len; i++) {
         ret->links = alloc_grow(ret->links, ret->links_len, &ret->links_cap, sizeof *ret->links);

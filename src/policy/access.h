@@ -77,6 +77,7 @@ struct access_map {
     char *home;       /* of the user, its canonical path where it is there; NULL: not known */
     bool restricted;  /* false: no file-system restriction at all (entries are empty) */
     enum network_access network;
+    bool is_narrowed; /* by another profile, too, which allows no network (policy/narrow.h) */
     struct network_policy network_policy; /* NETWORK_PROXIED: what the proxy lets through */
 };
 

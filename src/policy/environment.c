@@ -198,19 +198,65 @@ static const char *const hurry[] = {
     "UV_HTTP_RETRIES=0", "npm_config_fetch_retries=0",
 };
 
+/* A host that no rule allows does not get better either, but one that is allowed may: npm tries as often as ever, and
+ * waits a second each time, where it would wait for more than a minute. (It fails when the least of its waits is more
+ * than the most: so that one is left alone.) */
+static const char *const hurry_proxied[] = {
+    "npm_config_fetch_retry_factor=1",
+    "npm_config_fetch_retry_mintimeout=1000",
+};
+
+/* Of a variable that names a proxy; NO_PROXY names what wants none. */
+static bool is_proxy_name(const char *name)
+{
+    static const char *const patterns[] = {"*_PROXY"};
+
+    return find_pattern(patterns, LENGTH(patterns), name) && !str_match_nocase("NO_PROXY", name);
+}
+
+static bool has_name(char *const *env, const char *name)
+{
+    const size_t len = strlen(name);
+
+    for (; env && *env; env++)
+        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+            return true;
+    return false;
+}
+
+void environment_withheld(char *const *base, char *const *env, struct strv *ret)
+{
+    for (; base && *base; base++) {
+        AUTO_FREE char *name = alloc_strn(*base, strcspn(*base, "="));
+
+        if (find_pattern(default_excludes, LENGTH(default_excludes), name) &&
+            !environment_is_reserved(name) && !has_name(env, name))
+            strv_push(ret, name);
+    }
+}
+
+void environment_proxies(char *const *env, struct strv *ret)
+{
+    for (; env && *env; env++) {
+        const char *value = strchr(*env, '=');
+        AUTO_FREE char *name = value ? alloc_strn(*env, (size_t)(value - *env)) : NULL;
+
+        if (name && is_proxy_name(name))
+            strv_push(ret, value + 1);
+    }
+}
+
 /* Programs work without knowing of the proxy; those that were told of another one would insist on it, which is out of
  * reach, and whose name may hold a password. What there is of localhost is the command's own. */
 static void rename_proxies(struct candidates *list)
 {
-    static const char *const patterns[] = {"*_PROXY"};
     bool is_renamed = false;
 
     for (size_t i = 0; i < list->len; i++) {
         struct candidate *candidate = &list->items[i];
 
         if (candidate->reason != ENVIRONMENT_INHERITED || !strchr(candidate->value, ':') ||
-            !find_pattern(patterns, LENGTH(patterns), candidate->name) ||
-            str_match_nocase("NO_PROXY", candidate->name))
+            !is_proxy_name(candidate->name))
             continue;
         candidate->value = str_starts(candidate->value, "socks")     ? "socks5h://" PROXY_AT
                            : strstr(candidate->value, "://") != NULL ? "http://" PROXY_AT
@@ -222,6 +268,14 @@ static void rename_proxies(struct candidates *list)
         return;
     candidates_add_pair(list, "NO_PROXY=" NO_PROXY_FOR, ENVIRONMENT_ADDED);
     candidates_add_pair(list, "no_proxy=" NO_PROXY_FOR, ENVIRONMENT_ADDED);
+}
+
+static void add_hurry(enum network_access network, struct candidates *list)
+{
+    for (size_t i = 0; network == NETWORK_RESTRICTED && i < LENGTH(hurry); i++)
+        candidates_add_pair(list, hurry[i], ENVIRONMENT_ADDED);
+    for (size_t i = 0; network == NETWORK_PROXIED && i < LENGTH(hurry_proxied); i++)
+        candidates_add_pair(list, hurry_proxied[i], ENVIRONMENT_ADDED);
 }
 
 static void add_network(const struct environment_request *request, struct candidates *list)
@@ -251,9 +305,8 @@ void environment_build(const struct environment_request *request, struct strv *r
     struct environment_report report = {0};
     size_t len = 0;
 
-    if (request->network == NETWORK_RESTRICTED && request->sandbox == ENVIRONMENT_SANDBOXED)
-        for (size_t i = 0; i < LENGTH(hurry); i++)
-            candidates_add_pair(&list, hurry[i], ENVIRONMENT_ADDED);
+    if (request->sandbox == ENVIRONMENT_SANDBOXED)
+        add_hurry(request->network, &list);
     /* Of two variables with the same name, getenv() sees the first: later ones get a lower rank by
      * being added earlier. */
     while (request->base && request->base[len])

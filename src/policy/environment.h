@@ -94,6 +94,12 @@ struct environment_request {
 void environment_build(const struct environment_request *request, struct strv *ret_env,
                        struct environment_report *ret_report);
 
+/* The names of what `base` has and `env` has not, and that a default pattern is about. */
+void environment_withheld(char *const *base, char *const *env, struct strv *ret);
+
+/* What HTTPS_PROXY and its like name, as they have it. */
+void environment_proxies(char *const *env, struct strv *ret);
+
 /* Never passed on, wherever they were set: CORDON_TOKEN, CORDON_BEARER_TOKEN,
  * CORDON_LINUX_SANDBOX_EXE. */
 bool environment_is_reserved(const char *name);

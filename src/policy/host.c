@@ -142,20 +142,36 @@ static const char *v4_special(const uint8_t *bytes)
     return range ? range->word : NULL;
 }
 
+/* The four bytes in there; NULL: there are none. */
+static const uint8_t *find_v4(const uint8_t *bytes)
+{
+    for (size_t i = 0; i < sizeof embedded / sizeof *embedded; i++)
+        if (is_in(bytes, &embedded[i].range))
+            return bytes + embedded[i].at;
+    return is_isatap(bytes) ? bytes + 12 : NULL;
+}
+
 const char *net_address_special(const struct net_address *address)
 {
     const uint8_t *bytes = address->bytes;
+    const uint8_t *v4 = find_v4(bytes);
     const struct range *range =
         find_range(bytes, special_v6, sizeof special_v6 / sizeof *special_v6);
 
     if (range)
         return range->word;
-    for (size_t i = 0; i < sizeof embedded / sizeof *embedded; i++)
-        if (is_in(bytes, &embedded[i].range))
-            return v4_special(bytes + embedded[i].at);
-    if (!is_in(bytes, &global_v6))
-        return "reserved";
-    return is_isatap(bytes) ? v4_special(bytes + 12) : NULL;
+    if (v4 && (is_in(bytes, &global_v6) || !is_isatap(bytes)))
+        return v4_special(v4);
+    return is_in(bytes, &global_v6) ? NULL : "reserved";
+}
+
+bool net_address_leads_to_v4(const struct net_address *address, struct net_address *ret)
+{
+    const uint8_t *v4 = net_address_is_v4(address) ? NULL : find_v4(address->bytes);
+
+    if (v4)
+        *ret = net_address_v4(v4);
+    return v4;
 }
 
 void net_host_from_address(const struct net_address *address, struct net_host *ret)

@@ -59,6 +59,9 @@ bool net_address_equal(const struct net_address *a, const struct net_address *b)
  * IPv4 one (v4-mapped, v4-compatible, 6to4, NAT64, ISATAP) are what that is. Static. */
 const char *net_address_special(const struct net_address *address);
 
+/* The IPv4 address that such an IPv6 one leads to; false: it leads to none, or is one itself. */
+bool net_address_leads_to_v4(const struct net_address *address, struct net_address *ret);
+
 /* A name that is the machine itself wherever it is asked: "localhost" and what lies below it, and
  * those that systems put into /etc/hosts for it. */
 bool net_host_name_is_local(const char *name);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static void hook_done(struct network_hook *hook)
         free(injection->secret_env_var);
         free(injection->secret_file);
         free(injection->secret);
+        free(injection->stand_in);
     }
     free(hook->inject);
     free(hook->origin);
@@ -163,15 +165,19 @@ bool network_secret_is_valid(const char *secret)
     return *secret && strlen(secret) <= NETWORK_SECRET_MAX;
 }
 
-/* Up to a separator near its beginning: what says whose the secret is, and of what kind. */
+/* Words of letters near its beginning, each with a separator: what says whose the secret is, and of what kind
+ * ("github_pat_"). One with a digit in it could be part of what is secret, as in a UUID. */
 static size_t public_prefix(const char *secret)
 {
     enum { NEAR = 12 };
     size_t len = strlen(secret), prefix = 0;
 
-    for (size_t i = 0; i < NEAR && i < len / 2; i++)
+    for (size_t i = 0; i < NEAR && i < len / 2; i++) {
         if (secret[i] == '_' || secret[i] == '-')
             prefix = i + 1;
+        else if (!isalpha((unsigned char)secret[i]))
+            break;
+    }
     return prefix;
 }
 
@@ -180,10 +186,12 @@ char *network_stand_in(const char *secret, const uint8_t random[64])
     static const char lower[] = "abcdefghijklmnopqrstuvwxyz",
                       upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     enum { SHORTEST = 16 }; /* below that another secret could be the same by chance */
-    size_t len = strlen(secret), prefix = public_prefix(secret);
+    size_t len = strlen(secret), prefix = public_prefix(secret), changing = 0;
     char *text;
 
-    if (len - prefix < SHORTEST) {
+    for (size_t i = prefix; i < len; i++)
+        changing += isalnum((unsigned char)secret[i]) != 0;
+    if (changing < SHORTEST) {
         text = alloc_str("cordon-stand-in-0123456789abcdef");
         for (size_t i = 0; i < SHORTEST; i++)
             text[16 + i] = lower[random[i] % 16];
@@ -202,6 +210,114 @@ char *network_stand_in(const char *secret, const uint8_t random[64])
             text[i] = upper[byte % 26];
     }
     return text;
+}
+
+/* What is encoded, caller frees; NULL: nothing, or no text. */
+static char *base64_text(const char *encoded, size_t len)
+{
+    const size_t size = base64_decoded_len(encoded, len);
+    AUTO_FREE char *text = alloc_zero(size + 1, 1);
+    struct err ignored;
+
+    return base64_decode(encoded, len, text, &ignored) || strlen(text) != size ? NULL
+                                                                               : TAKE_PTR(text);
+}
+
+static char *text_base64(const char *text)
+{
+    char *encoded = alloc_zero(base64_encoded_len(strlen(text)) + 1, 1);
+
+    base64_encode(text, strlen(text), encoded);
+    return encoded;
+}
+
+/* The longest secret counts, since a shorter one may be its beginning. */
+struct secret_found {
+    size_t len;
+    const char *stand_in;
+};
+
+static void look_for(const char *secret, const char *stand_in, const char *at, bool is_begin,
+                     struct secret_found *ret)
+{
+    enum { SHORT = 8 };
+    const size_t len = secret && stand_in ? strlen(secret) : 0;
+
+    if (len > ret->len && (len < SHORT ? is_begin && str_eq(at, secret) : str_starts(at, secret)))
+        *ret = (struct secret_found){len, stand_in};
+}
+
+static struct secret_found find_secret(const struct network_hooks *hooks, const char *at,
+                                       bool is_begin)
+{
+    struct secret_found found = {0};
+
+    for (size_t i = 0; i < hooks->credentials_len; i++)
+        look_for(hooks->credentials[i].secret, hooks->credentials[i].stand_in, at, is_begin,
+                 &found);
+    for (size_t i = 0; i < hooks->hooks_len; i++)
+        for (size_t j = 0; j < hooks->hooks[i].inject_len; j++)
+            look_for(hooks->hooks[i].inject[j].secret, hooks->hooks[i].inject[j].stand_in, at,
+                     is_begin, &found);
+    return found;
+}
+
+/* `value` with the stand-ins in place of the secrets; NULL: it has none. Caller frees. */
+static char *without_secrets(const struct network_hooks *hooks, const char *value)
+{
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    bool has_any = false;
+
+    for (const char *at = value; *at;) {
+        const struct secret_found found = find_secret(hooks, at, at == value);
+
+        if (found.len)
+            buf_append_str(&text, found.stand_in);
+        else
+            buf_append(&text, at, 1);
+        at += found.len ? found.len : 1;
+        has_any |= found.len > 0;
+    }
+    return has_any ? buf_take(&text) : NULL;
+}
+
+/* The same of what is in base64, as Basic authorization is, and what configurations have of it. */
+static char *without_encoded(const struct network_hooks *hooks, const char *value)
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                   "+/";
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    bool has_any = false;
+
+    for (const char *at = value; *at;) {
+        const size_t bare = strspn(at, alphabet), len = bare + strspn(at + bare, "=");
+        AUTO_FREE char *inside = bare ? base64_text(at, len) : NULL;
+        AUTO_FREE char *now = inside ? without_secrets(hooks, inside) : NULL;
+        AUTO_FREE char *encoded = now ? text_base64(now) : NULL;
+
+        buf_append(&text, encoded ? encoded : at, encoded ? strlen(encoded) : len ? len : 1);
+        at += len ? len : 1;
+        has_any |= encoded != NULL;
+    }
+    return has_any ? buf_take(&text) : NULL;
+}
+
+void network_hooks_withhold(const struct network_hooks *hooks, struct strv *env)
+{
+    char *(*const ways[])(const struct network_hooks *, const char *) = {without_secrets,
+                                                                         without_encoded};
+
+    for (size_t i = 0; hooks && i < env->len * 2; i++) {
+        char **pair = &env->items[i / 2];
+        const char *value = strchr(*pair, '=');
+        AUTO_FREE char *now = value ? ways[i % 2](hooks, value + 1) : NULL;
+        char *whole = now ? alloc_strf("%.*s=%s", (int)(value - *pair), *pair, now) : NULL;
+
+        if (!whole)
+            continue;
+        free(*pair);
+        *pair = whole;
+    }
 }
 
 /* --- decision --- */
@@ -276,13 +392,13 @@ static bool decode(char *text, const char *forbidden)
     return true;
 }
 
-/* "." and "..", also in front of parameters (";"). */
+/* "." and "..", also in front of parameters (";"), and of spaces, which some take away. */
 static bool has_dots(const char *path)
 {
     for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
-        size_t len = strcspn(at + 1, "/;");
+        size_t len = strcspn(at + 1, "/;"), dots = strspn(at + 1, ".");
 
-        if ((len == 1 && at[1] == '.') || (len == 2 && at[1] == '.' && at[2] == '.'))
+        if ((dots == 1 || dots == 2) && dots + strspn(at + 1 + dots, " ") == len)
             return true;
     }
     return false;
@@ -294,7 +410,8 @@ static char *plain_path(const char *target)
     AUTO_FREE char *path = alloc_strn(target, strcspn(target, "?"));
     char *whole;
 
-    if (*path != '/' || strpbrk(path, "\\#") || !decode(path, "/\\%") || has_dots(path))
+    if (*path != '/' || strpbrk(path, "\\#") || !decode(path, "/\\%") ||
+        !utf8_is_valid(path, strlen(path)) || has_dots(path)) /* of UTF-8: dots in more bytes */
         return NULL;
     whole = path;
     path = NULL;
@@ -316,7 +433,7 @@ static bool headers_match(const struct network_hook *hook, const struct http_hea
         bool is_there = false;
 
         for (size_t j = 0; j < head->field_count; j++) {
-            if (strcasecmp(head->fields[j].name, rule->name) != 0)
+            if (!http_is_same_field(head->fields[j].name, rule->name))
                 continue;
             is_there = true;
             if (!matches_any(&rule->patterns, head->fields[j].value))
@@ -403,7 +520,7 @@ static void remove_field(struct http_head *head, const char *name)
     size_t kept = 0;
 
     for (size_t i = 0; i < head->field_count; i++)
-        if (strcasecmp(head->fields[i].name, name) != 0)
+        if (!http_is_same_field(head->fields[i].name, name))
             head->fields[kept++] = head->fields[i];
     head->field_count = kept;
 }
@@ -444,25 +561,15 @@ static char *with_secret_in_basic(const struct network_credential *credential, c
     static const size_t scheme = sizeof "Basic " - 1;
     AUTO_FREE char *inside = NULL;
     AUTO_FREE char *outside = NULL;
-    char *text;
-    size_t len;
-    struct err err;
+    AUTO_FREE char *encoded = NULL;
 
     if (strncasecmp(value, "Basic ", scheme) != 0)
         return NULL;
     value += scheme + strspn(value + scheme, " ");
-    len = base64_decoded_len(value, strlen(value));
-    inside = alloc_zero(len + 1, 1);
-    if (base64_decode(value, strlen(value), inside, &err) || memchr(inside, '\0', len))
-        return NULL;
-    outside = with_secret(credential, inside);
-    if (!outside)
-        return NULL;
-    len = base64_encoded_len(strlen(outside));
-    text = alloc_zero(scheme + len + 1, 1);
-    memcpy(text, "Basic ", scheme);
-    base64_encode(outside, strlen(outside), text + scheme);
-    return text;
+    inside = base64_text(value, strlen(value));
+    outside = inside ? with_secret(credential, inside) : NULL;
+    encoded = outside ? text_base64(outside) : NULL;
+    return encoded ? alloc_strf("Basic %s", encoded) : NULL;
 }
 
 static void swap(const struct network_credential *credential, struct http_head *head,

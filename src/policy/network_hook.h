@@ -34,7 +34,8 @@ struct network_injection {
     char *prefix;         /* NULL: none */
     char *secret_env_var; /* of the host's environment; or */
     char *secret_file;    /* absolute */
-    char *secret;         /* what is there, once somebody has looked; NULL before */
+    char *secret;         /* what is there, once somebody has looked; NULL before, as is the next */
+    char *stand_in;       /* what commands have where they would have that */
 };
 
 /* Patterns match the whole (of a path, its beginning); "*" and "?" are wildcards in those that start with "pattern:",
@@ -73,13 +74,13 @@ void network_hooks_copy(const struct network_hooks *hooks, struct network_hooks 
 /* Adds copies; a credential of the same name gets the hosts of both. */
 void network_hooks_add(struct network_hooks *hooks, const struct network_hooks *from);
 
-/* NAME=HOST[,HOST]: a credential, as people write it. */
+/* A variable, and the hosts that its secret is for. */
 int network_hooks_add_credential(struct network_hooks *hooks, const char *name, char *const *hosts,
                                  struct err *err);
 
 /* {"hooks": [{"host", "methods": [], "path_prefixes": [], "query": {NAME: []}, "headers": {NAME: []},
  *             "strip_request_headers": [], "inject_request_headers": [{"name", "prefix", "secret_env_var" |
- *             "secret_file", "secret"}], "origin"}],
+ *             "secret_file", "secret", "stand_in"}], "origin"}],
  *  "credentials": [{"name", "hosts": [], "stand_in", "secret"}]}
  * A missing value has none. Errors start with the JSON path. */
 int network_hooks_from_json(const struct json_at *at, struct network_hooks *ret, struct err *err);
@@ -87,12 +88,19 @@ int network_hooks_from_json(const struct json_at *at, struct network_hooks *ret,
 /* New reference; with the secrets: for the proxy alone. */
 json_t *network_hooks_to_json(const struct network_hooks *hooks);
 
+/* The same without them and the stand-ins, for people and programs that want to know what is done. */
+json_t *network_hooks_describe(const struct network_hooks *hooks);
+
 /* Whether a secret can stand in a head: visible ASCII and spaces, not too long, not empty. */
 bool network_secret_is_valid(const char *secret);
 
 /* Something that looks like the secret and is worth nothing: the same length and kinds of characters, and the same
  * beginning where that only says what it is ("ghp_"). `random` are 64 bytes. Caller frees. */
 char *network_stand_in(const char *secret, const uint8_t random[64]);
+
+/* Puts the stand-in in the place of each secret in the values of `env` ("NAME=VALUE"), also in what is base64 there. One of less than 8 bytes could
+ * be part of anything, and is only a value as a whole. NULL: there are none. */
+void network_hooks_withhold(const struct network_hooks *hooks, struct strv *env);
 
 /* Whether what is not HTTP over TLS is refused there, because nothing could be said about it. */
 bool network_hooks_has_hooks(const struct network_hooks *hooks, const char *host);

@@ -102,15 +102,16 @@ static int read_field_rules(const struct json_at *object, const char *key,
 
 static int read_injection(const struct json_at *at, struct network_injection *ret, struct err *err)
 {
-    static const char *const keys[] = {"name",        "prefix", "secret_env_var",
-                                       "secret_file", "secret", NULL};
+    static const char *const keys[] = {
+        "name", "prefix", "secret_env_var", "secret_file", "secret", "stand_in", NULL};
 
     if (json_at_object(at, err) || json_at_check_keys(at, keys, NULL, err) ||
         read_text(at, "name", true, &ret->name, err) ||
         read_text(at, "prefix", false, &ret->prefix, err) ||
         read_text(at, "secret_env_var", false, &ret->secret_env_var, err) ||
         read_text(at, "secret_file", false, &ret->secret_file, err) ||
-        read_text(at, "secret", false, &ret->secret, err))
+        read_text(at, "secret", false, &ret->secret, err) ||
+        read_text(at, "stand_in", false, &ret->stand_in, err))
         return -1;
     if (!http_is_token(ret->name) || is_of_connection(ret->name))
         return json_at_fail(at, err, "\"%s\" is no name of a header that can be put in", ret->name);
@@ -129,9 +130,7 @@ static int read_injections(const struct json_at *object, struct network_hook *re
     struct json_at at = json_at_field(object, "inject_request_headers");
     size_t len = 0;
 
-    if (!json_at_is_given(&at))
-        return 0;
-    if (json_at_array(&at, &len, err))
+    if (json_at_list(&at, &len, err))
         return -1;
     ret->inject = alloc_zero(len + 1, sizeof *ret->inject);
     for (size_t i = 0; i < len; i++) {
@@ -187,7 +186,7 @@ static int read_credential(const struct json_at *at, struct network_credential *
         return json_at_fail(&hosts, err, "should have at least one item");
     for (size_t i = 0; i < len; i++) {
         struct json_at item = json_at_item(&hosts, i);
-        char *host;
+        char *host = NULL;
 
         if (read_host(&item, &host, err))
             return -1;
@@ -201,8 +200,7 @@ static int read_credential(const struct json_at *at, struct network_credential *
 /* The length of a list that may be missing. */
 static int read_count(const struct json_at *at, size_t *ret, struct err *err)
 {
-    *ret = 0;
-    if (json_at_is_given(at) && json_at_array(at, ret, err))
+    if (json_at_list(at, ret, err))
         return -1;
     return *ret <= NETWORK_HOOKS_MAX
                ? 0
@@ -252,17 +250,19 @@ static json_t *field_rules_to_json(const struct network_field_rule *rules, size_
     return json;
 }
 
-static json_t *hook_to_json(const struct network_hook *hook)
+static json_t *hook_to_json(const struct network_hook *hook, bool has_secrets)
 {
     json_t *inject = json_array();
 
     for (size_t i = 0; i < hook->inject_len; i++) {
         const struct network_injection *injection = &hook->inject[i];
 
-        json_array_append_new(
-            inject, json_pack("{s:s, s:s*, s:s*, s:s*, s:s*}", "name", injection->name, "prefix",
-                              injection->prefix, "secret_env_var", injection->secret_env_var,
-                              "secret_file", injection->secret_file, "secret", injection->secret));
+        json_array_append_new(inject, json_pack("{s:s, s:s*, s:s*, s:s*, s:s*, s:s*}", "name",
+                                                injection->name, "prefix", injection->prefix,
+                                                "secret_env_var", injection->secret_env_var,
+                                                "secret_file", injection->secret_file, "secret",
+                                                has_secrets ? injection->secret : NULL, "stand_in",
+                                                has_secrets ? injection->stand_in : NULL));
     }
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "host", hook->host, "methods",
                      json_lossy_list(strv_view(&hook->methods)), "path_prefixes",
@@ -273,19 +273,30 @@ static json_t *hook_to_json(const struct network_hook *hook)
                      "origin", hook->origin);
 }
 
-json_t *network_hooks_to_json(const struct network_hooks *hooks)
+static json_t *to_json(const struct network_hooks *hooks, bool has_secrets)
 {
     json_t *list = json_array(), *credentials = json_array();
 
     for (size_t i = 0; i < hooks->hooks_len; i++)
-        json_array_append_new(list, hook_to_json(&hooks->hooks[i]));
+        json_array_append_new(list, hook_to_json(&hooks->hooks[i], has_secrets));
     for (size_t i = 0; i < hooks->credentials_len; i++) {
         const struct network_credential *credential = &hooks->credentials[i];
 
         json_array_append_new(credentials,
                               json_pack("{s:s, s:o, s:s*, s:s*}", "name", credential->name, "hosts",
                                         json_lossy_list(strv_view(&credential->hosts)), "stand_in",
-                                        credential->stand_in, "secret", credential->secret));
+                                        has_secrets ? credential->stand_in : NULL, "secret",
+                                        has_secrets ? credential->secret : NULL));
     }
     return json_pack("{s:o, s:o}", "hooks", list, "credentials", credentials);
+}
+
+json_t *network_hooks_to_json(const struct network_hooks *hooks)
+{
+    return to_json(hooks, true);
+}
+
+json_t *network_hooks_describe(const struct network_hooks *hooks)
+{
+    return to_json(hooks, false);
 }

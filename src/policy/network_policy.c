@@ -128,6 +128,14 @@ static bool is_same(const struct network_rule *a, const struct network_rule *b)
            a->pattern.kind == b->pattern.kind && str_eq(a->pattern.host.text, b->pattern.host.text);
 }
 
+bool network_policy_has(const struct network_policy *policy, const struct network_rule *rule)
+{
+    for (size_t i = 0; i < policy->rules_len; i++)
+        if (is_same(&policy->rules[i], rule) && policy->rules[i].verdict == rule->verdict)
+            return true;
+    return false;
+}
+
 bool network_policy_equal(const struct network_policy *a, const struct network_policy *b)
 {
     if (a->rules_len != b->rules_len || a->mode != b->mode || a->asks != b->asks ||
@@ -148,7 +156,8 @@ int network_policy_add(struct network_policy *policy, const struct network_rule 
 {
     struct network_rule *added;
 
-    if (rule->verdict == NETWORK_DENY && rule->pattern.kind == HOST_PATTERN_ANY)
+    if (rule->verdict == NETWORK_DENY && rule->pattern.kind == HOST_PATTERN_ANY && !rule->port &&
+        !rule->protocols)
         return err_set(err, ERR_INVALID,
                        "\"*\" denies nothing that is not denied anyway: what no rule allows is");
     for (size_t i = 0; i < policy->rules_len; i++) {
@@ -214,6 +223,24 @@ int network_policy_add_credential(struct network_policy *policy, const char *nam
     return 0;
 }
 
+int network_policy_add_credential_text(struct network_policy *policy, const char *text,
+                                       const char *origin, struct err *err)
+{
+    const size_t len = strcspn(text, "=");
+    AUTO_FREE char *name = alloc_strn(text, len);
+    AUTO(strv_done) struct strv hosts = {0};
+
+    if (!text[len])
+        return err_set(err, ERR_INVALID, "\"%s\": should be NAME=HOST[,HOST]", text);
+    for (const char *at = text + len + 1; *at; at += strspn(at, ",")) {
+        size_t host_len = strcspn(at, ",");
+
+        strv_push_take(&hosts, alloc_strn(at, host_len));
+        at += host_len;
+    }
+    return network_policy_add_credential(policy, name, strv_view(&hosts), origin, err);
+}
+
 int network_policy_merge(struct network_policy *policy, const struct network_policy *from,
                          struct err *err)
 {
@@ -274,16 +301,44 @@ static size_t rank_of(const struct network_rule *rule)
     return rank * 4 + (rule->port ? 2 : 0) + (rule->protocols ? 1 : 0);
 }
 
+/* By the IPv4 address, too, that one of IPv6 leads to where there is NAT64 or 6to4. */
 static const struct network_rule *find_deny(const struct network_policy *policy,
                                             const struct network_request *request)
 {
+    struct network_request leads = *request;
+    struct net_address address;
+    struct net_host host;
+
+    if (request->host->kind == NET_HOST_IS_ADDRESS &&
+        net_address_leads_to_v4(&request->host->address, &address)) {
+        net_host_from_address(&address, &host);
+        leads.host = &host;
+    }
     for (size_t i = 0; i < policy->rules_len; i++)
-        if (policy->rules[i].verdict == NETWORK_DENY && rule_fits(&policy->rules[i], request))
+        if (policy->rules[i].verdict == NETWORK_DENY &&
+            (rule_fits(&policy->rules[i], request) || rule_fits(&policy->rules[i], &leads)))
             return &policy->rules[i];
     return NULL;
 }
 
-/* That allows or asks. */
+/* Of a look-up: another rule, which asks, is more specific for all the ports and protocols that this one allows. */
+static bool is_hidden(const struct network_policy *policy, const struct network_request *request,
+                      const struct network_rule *rule)
+{
+    const unsigned protocols = rule->protocols ? rule->protocols : ~0u;
+
+    for (size_t i = 0; i < policy->rules_len; i++) {
+        const struct network_rule *other = &policy->rules[i];
+
+        if (other->verdict == NETWORK_ASK && rule_fits(other, request) &&
+            rank_of(other) >= rank_of(rule) && (!other->port || other->port == rule->port) &&
+            (!other->protocols || !(protocols & ~other->protocols)))
+            return true;
+    }
+    return false;
+}
+
+/* That allows or asks. Of a look-up one that allows counts before all that ask, as it could be for what they are not about. */
 static const struct network_rule *find_most_specific(const struct network_policy *policy,
                                                      const struct network_request *request)
 {
@@ -291,11 +346,15 @@ static const struct network_rule *find_most_specific(const struct network_policy
 
     for (size_t i = 0; i < policy->rules_len; i++) {
         const struct network_rule *rule = &policy->rules[i];
+        const bool is_lookup = !request->port;
 
-        if (rule->verdict == NETWORK_DENY || !rule_fits(rule, request))
+        if (rule->verdict == NETWORK_DENY || !rule_fits(rule, request) ||
+            (is_lookup && rule->verdict == NETWORK_ALLOW && is_hidden(policy, request, rule)))
             continue;
-        if (!best || rank_of(rule) > rank_of(best) ||
-            (rank_of(rule) == rank_of(best) && rule->verdict > best->verdict))
+        if (best && is_lookup && rule->verdict != best->verdict)
+            best = rule->verdict == NETWORK_ALLOW ? rule : best;
+        else if (!best || rank_of(rule) > rank_of(best) ||
+                 (rank_of(rule) == rank_of(best) && rule->verdict > best->verdict))
             best = rule;
     }
     return best;
@@ -309,12 +368,9 @@ static bool names_local(const struct net_host *host)
 
 static bool is_host_port(const struct network_policy *policy, const struct network_request *request)
 {
-    if (!net_host_is_loopback(request->host))
-        return false;
-    for (size_t i = 0; i < policy->host_ports_len; i++)
-        if (!request->port || policy->host_ports[i] == request->port)
-            return true;
-    return false;
+    return net_host_is_loopback(request->host) &&
+           (request->port ? network_policy_takes_port(policy, request->port)
+                          : policy->host_ports_len > 0);
 }
 
 /* A rule that is about just this literal. */
@@ -436,257 +492,14 @@ char *network_policy_remedy(const struct network_request *request,
         return remedy_of_local(request);
     if (decision->reason == NETWORK_DENIED && decision->rule)
         return alloc_strf("A rule denies it (%s): take that away.", decision->rule->origin);
-    if (decision->reason == NETWORK_METHOD_NOT_ALLOWED || decision->reason == NETWORK_MITM_REQUIRED)
+    if (decision->reason == NETWORK_MITM_REQUIRED)
+        return alloc_str("It is reached by https alone, which is looked into: hooks of the profile "
+                         "are about it, or its mode is \"limited\".");
+    if (decision->reason == NETWORK_MITM_HOOK_DENIED)
+        return alloc_str("No hook of the profile is about this request: mitm.hooks says which "
+                         "methods and paths may be asked for there.");
+    if (decision->reason == NETWORK_METHOD_NOT_ALLOWED)
         return alloc_str("Limited mode lets GET, HEAD and OPTIONS through: allow the others with "
                          "mode = \"full\" in the network table of the profile.");
     return NULL;
-}
-
-/* --- JSON --- */
-
-static int read_verdict(const struct json_at *at, enum network_verdict *ret, struct err *err)
-{
-    size_t word;
-
-    if (json_at_word(at, network_verdict_words, &word, err))
-        return -1;
-    *ret = (enum network_verdict)word;
-    return 0;
-}
-
-static int read_flag(const struct json_at *object, const char *key, bool *ret, struct err *err)
-{
-    struct json_at at = json_at_field(object, key);
-
-    return json_at_is_given(&at) ? json_at_bool(&at, ret, err) : 0;
-}
-
-static int read_domains(const struct json_at *at, const char *origin, struct network_policy *ret,
-                        struct err *err)
-{
-    const char *key;
-    json_t *value;
-
-    if (!json_at_is_given(at))
-        return 0;
-    if (json_at_object(at, err))
-        return -1;
-    json_object_foreach((json_t *)at->value, key, value)
-    {
-        struct json_at item = json_at_field(at, key);
-        struct err why;
-        enum network_verdict verdict;
-
-        if (read_verdict(&item, &verdict, err))
-            return -1;
-        if (network_policy_add_text(ret, key, verdict, origin, &why))
-            return json_at_fail(&item, err, "%s", why.msg);
-    }
-    return 0;
-}
-
-static int read_protocols(const struct json_at *at, unsigned *ret, struct err *err)
-{
-    size_t len;
-
-    if (!json_at_is_given(at))
-        return 0;
-    if (json_at_array(at, &len, err))
-        return -1;
-    for (size_t i = 0; i < len; i++) {
-        struct json_at item = json_at_item(at, i);
-        size_t word;
-
-        if (json_at_word(&item, network_protocol_words, &word, err))
-            return -1;
-        *ret |= 1u << word;
-    }
-    if (!len)
-        return json_at_fail(at, err, "should name a protocol, or be left out for all of them");
-    return 0;
-}
-
-static int read_port(const struct json_at *at, uint16_t *ret, struct err *err)
-{
-    int64_t port;
-
-    if (json_at_integer(at, 1, UINT16_MAX, &port, err))
-        return -1;
-    *ret = (uint16_t)port;
-    return 0;
-}
-
-static int read_rule(const struct json_at *at, const char *origin, struct network_policy *ret,
-                     struct err *err)
-{
-    static const char *const keys[] = {"pattern", "port", "protocols", "decision", "origin", NULL};
-    struct json_at pattern = json_at_field(at, keys[0]);
-    struct json_at port = json_at_field(at, keys[1]);
-    struct json_at protocols = json_at_field(at, keys[2]);
-    struct json_at decision = json_at_field(at, keys[3]);
-    struct json_at from = json_at_field(at, keys[4]);
-    struct network_rule rule = {0};
-    struct err why;
-    const char *text;
-    uint16_t port_of_text;
-
-    if (json_at_object(at, err) || json_at_check_keys(at, keys, NULL, err) ||
-        json_at_string(&pattern, &text, err) || read_verdict(&decision, &rule.verdict, err) ||
-        read_protocols(&protocols, &rule.protocols, err) ||
-        (json_at_is_given(&port) && read_port(&port, &rule.port, err)) ||
-        (json_at_is_given(&from) && json_at_string(&from, &origin, err)))
-        return -1;
-    if (host_pattern_parse(text, &rule.pattern, &port_of_text, &why))
-        return json_at_fail(&pattern, err, "%s", why.msg);
-    if (port_of_text && rule.port)
-        return json_at_fail(&port, err, "the pattern has a port, too");
-    rule.port = port_of_text ? port_of_text : rule.port;
-    rule.origin = (char *)origin;
-    return network_policy_add(ret, &rule, &why) ? json_at_fail(at, err, "%s", why.msg) : 0;
-}
-
-static int read_rules(const struct json_at *at, const char *origin, struct network_policy *ret,
-                      struct err *err)
-{
-    size_t len;
-
-    if (!json_at_is_given(at))
-        return 0;
-    if (json_at_array(at, &len, err))
-        return -1;
-    for (size_t i = 0; i < len; i++) {
-        struct json_at item = json_at_item(at, i);
-
-        if (read_rule(&item, origin, ret, err))
-            return -1;
-    }
-    return 0;
-}
-
-int network_policy_read_host_ports(const struct json_at *at, struct network_policy *ret,
-                                   struct err *err)
-{
-    size_t len;
-
-    if (!json_at_is_given(at))
-        return 0;
-    if (json_at_array(at, &len, err))
-        return -1;
-    for (size_t i = 0; i < len; i++) {
-        struct json_at item = json_at_item(at, i);
-        struct err why;
-        uint16_t port;
-
-        if (read_port(&item, &port, err))
-            return -1;
-        if (network_policy_add_host_port(ret, port, &why))
-            return json_at_fail(&item, err, "%s", why.msg);
-    }
-    return 0;
-}
-
-int network_policy_from_json(const json_t *value, const char *origin, struct network_policy *ret,
-                             struct err *err)
-{
-    static const char *const keys[] = {
-        "mode",       "domains", "rules", "asks", "allow_local_binding", "allow_upstream_proxy",
-        "host_ports", "publish", NULL};
-    AUTO(network_policy_done) struct network_policy policy = {0};
-    struct json_at at = json_at_root(value);
-    struct json_at mode = json_at_field(&at, "mode");
-    struct json_at domains = json_at_field(&at, "domains");
-    struct json_at rules = json_at_field(&at, "rules");
-    struct json_at ports = json_at_field(&at, "host_ports");
-    struct json_at publish = json_at_field(&at, "publish");
-    bool allow_upstream_proxy = true;
-    size_t mode_word = NETWORK_MODE_FULL;
-
-    if (json_at_object(&at, err) || json_at_check_keys(&at, keys, NULL, err) ||
-        (json_at_is_given(&mode) && json_at_word(&mode, network_mode_words, &mode_word, err)) ||
-        read_domains(&domains, origin, &policy, err) || read_rules(&rules, origin, &policy, err) ||
-        network_policy_read_host_ports(&ports, &policy, err) ||
-        publications_read(&publish, &policy.publications, err) ||
-        read_flag(&at, "asks", &policy.asks, err) ||
-        read_flag(&at, "allow_local_binding", &policy.allow_local_binding, err) ||
-        read_flag(&at, "allow_upstream_proxy", &allow_upstream_proxy, err))
-        return -1;
-    policy.mode = (enum network_mode)mode_word;
-    policy.no_upstream_proxy = !allow_upstream_proxy;
-    *ret = policy;
-    policy = (struct network_policy){0};
-    return 0;
-}
-
-int network_policy_parse(const char *text, size_t len, struct network_policy *ret, struct err *err)
-{
-    AUTO_JSON json_t *value = json_parse(text, len, err);
-    AUTO_JSON json_t *mitm = value ? json_incref(json_object_get(value, "mitm")) : NULL;
-    struct json_at at = json_at_root(mitm);
-    AUTO(network_policy_done) struct network_policy policy = {0};
-
-    if (mitm) {
-        json_object_del(value, "mitm");
-        policy.hooks = alloc_zero(1, sizeof *policy.hooks);
-        if (network_hooks_from_json(&at, policy.hooks, err))
-            return err_wrap(err, "mitm");
-    }
-    if (!value || network_policy_from_json(value, NULL, ret, err))
-        return -1;
-    ret->hooks = TAKE_PTR(policy.hooks);
-    return 0;
-}
-
-static json_t *rule_to_json(const struct network_rule *rule)
-{
-    AUTO_FREE char *pattern = host_pattern_format(&rule->pattern, 0);
-    json_t *value = json_pack("{s:s, s:s}", "pattern", pattern, "decision",
-                              network_verdict_words[rule->verdict]);
-
-    if (rule->port)
-        json_object_set_new(value, "port", json_integer(rule->port));
-    if (rule->protocols) {
-        json_t *protocols = json_array();
-
-        for (int i = 0; i < NETWORK_PROTOCOLS; i++)
-            if (rule->protocols & 1u << i)
-                json_array_append_new(protocols, json_string(network_protocol_words[i]));
-        json_object_set_new(value, "protocols", protocols);
-    }
-    json_object_set_new(value, "origin", json_lossy(rule->origin));
-    return value;
-}
-
-json_t *network_policy_to_json(const struct network_policy *policy)
-{
-    json_t *rules = json_array();
-    json_t *value =
-        json_pack("{s:s, s:o}", "mode", network_mode_words[policy->mode], "rules", rules);
-
-    for (size_t i = 0; i < policy->rules_len; i++)
-        json_array_append_new(rules, rule_to_json(&policy->rules[i]));
-    if (policy->asks)
-        json_object_set_new(value, "asks", json_true());
-    if (policy->allow_local_binding)
-        json_object_set_new(value, "allow_local_binding", json_true());
-    if (policy->no_upstream_proxy)
-        json_object_set_new(value, "allow_upstream_proxy", json_false());
-    if (policy->host_ports_len) {
-        json_t *ports = json_array();
-
-        for (size_t i = 0; i < policy->host_ports_len; i++)
-            json_array_append_new(ports, json_integer(policy->host_ports[i]));
-        json_object_set_new(value, "host_ports", ports);
-    }
-    if (policy->publications.len)
-        json_object_set_new(value, "publish", publications_to_json(&policy->publications));
-    return value;
-}
-
-json_t *network_policy_to_proxy(const struct network_policy *policy)
-{
-    json_t *value = network_policy_to_json(policy);
-
-    if (policy->hooks)
-        json_object_set_new(value, "mitm", network_hooks_to_json(policy->hooks));
-    return value;
 }

@@ -91,9 +91,12 @@ bool network_policy_is_given(const struct network_policy *policy);
 bool network_policy_asks(const struct network_policy *policy);
 
 /* Adds a copy; an origin of NULL becomes "permission profile". The same pattern, port and protocols again: the stricter
- * counts. "*" denies nothing: ERR_INVALID, as too many are. */
+ * counts. "*" denies nothing ("*:25" does): ERR_INVALID, as too many are. */
 int network_policy_add(struct network_policy *policy, const struct network_rule *rule,
                        struct err *err);
+
+/* One that is the same, but for its origin. */
+bool network_policy_has(const struct network_policy *policy, const struct network_rule *rule);
 
 /* The rule that people write: PATTERN[:PORT]. */
 int network_policy_add_text(struct network_policy *policy, const char *text,
@@ -106,6 +109,10 @@ int network_policy_merge(struct network_policy *policy, const struct network_pol
 /* A credential (network_hook.h), for whose hosts port 443 is opened. */
 int network_policy_add_credential(struct network_policy *policy, const char *name,
                                   char *const *hosts, const char *origin, struct err *err);
+
+/* As people write it: NAME=HOST[,HOST]. */
+int network_policy_add_credential_text(struct network_policy *policy, const char *text,
+                                       const char *origin, struct err *err);
 
 int network_policy_add_host_port(struct network_policy *policy, uint16_t port, struct err *err);
 

@@ -5,6 +5,7 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/strv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ int publication_parse(const char *text, struct publication *ret, struct err *err
 {
     static const uint8_t loopback[4] = {127, 0, 0, 1};
     AUTO_FREE char *copy = alloc_str(text);
+    struct publication publication = {.address = net_address_v4(loopback)};
     char *port = strrchr(copy, ':');
     char *host_port;
 
@@ -52,12 +54,11 @@ int publication_parse(const char *text, struct publication *ret, struct err *err
         return say_form(text, err);
     *port++ = '\0';
     host_port = strrchr(copy, ':');
-    ret->address = net_address_v4(loopback);
     if (host_port)
         *host_port++ = '\0';
-    if (read_host_port(host_port ? host_port : copy, &ret->host_port, err) ||
-        net_port_parse(port, &ret->port, err) ||
-        (host_port && read_address(copy, &ret->address, err))) {
+    if (read_host_port(host_port ? host_port : copy, &publication.host_port, err) ||
+        net_port_parse(port, &publication.port, err) ||
+        (host_port && read_address(copy, &publication.address, err))) {
         const struct err why = *err;
 
         return err_set(
@@ -65,10 +66,11 @@ int publication_parse(const char *text, struct publication *ret, struct err *err
             "%s: \"%s\" should be [ADDR:]HOSTPORT:PORT, as in 8080:3000 or [::1]:8080:3000",
             why.msg, text);
     }
-    if (ret->port < FIRST_PORT)
+    if (publication.port < FIRST_PORT)
         return err_set(err, ERR_INVALID,
                        "%s: inside of a sandbox no command can have a port below %d", text,
                        FIRST_PORT);
+    *ret = publication;
     return 0;
 }
 
@@ -119,9 +121,7 @@ int publications_read(const struct json_at *at, struct publications *ret, struct
 {
     size_t len;
 
-    if (!json_at_is_given(at))
-        return 0;
-    if (json_at_array(at, &len, err))
+    if (json_at_list(at, &len, err))
         return -1;
     for (size_t i = 0; i < len; i++) {
         struct json_at item = json_at_item(at, i);
@@ -138,14 +138,16 @@ int publications_read(const struct json_at *at, struct publications *ret, struct
     return 0;
 }
 
+void publications_format(const struct publications *list, struct strv *ret)
+{
+    for (size_t i = 0; i < list->len; i++)
+        strv_push_take(ret, publication_format(&list->items[i]));
+}
+
 json_t *publications_to_json(const struct publications *list)
 {
-    json_t *array = json_array();
+    AUTO(strv_done) struct strv texts = {0};
 
-    for (size_t i = 0; i < list->len; i++) {
-        AUTO_FREE char *text = publication_format(&list->items[i]);
-
-        json_array_append_new(array, json_string(text));
-    }
-    return array;
+    publications_format(list, &texts);
+    return json_lossy_list(strv_view(&texts));
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct json_at;
+struct strv;
 
 struct publication {
     struct net_address address; /* of the host, where it listens */
@@ -36,6 +37,9 @@ int publications_add(struct publications *list, const struct publication *public
                      struct err *err);
 int publications_merge(struct publications *list, const struct publications *from, struct err *err);
 bool publications_equal(const struct publications *a, const struct publications *b);
+
+/* Each as publication_format() has it. */
+void publications_format(const struct publications *list, struct strv *ret);
 
 /* An array of texts; one that is missing has none. */
 int publications_read(const struct json_at *at, struct publications *ret, struct err *err);

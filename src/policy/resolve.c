@@ -231,6 +231,12 @@ static int resolve_entry(struct resolution *run, const struct profile_entry *ent
 
             if (resolve_add_target(run, entry, path, err))
                 return -1;
+            if (i < run->context->canonical_roots && !entry->subpath &&
+                run->targets[run->targets_len - 1].walk.links_len)
+                return err_set(err, ERR_FORBIDDEN,
+                               "the workspace root %s leads through a symlink to %s: name that, if "
+                               "it is meant",
+                               roots[i], run->targets[run->targets_len - 1].walk.path);
             if (!entry->subpath &&
                 resolve_guard_git_interior(run->context->view, &run->targets[run->targets_len - 1],
                                            err))

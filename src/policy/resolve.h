@@ -14,6 +14,10 @@ struct resolve_context {
     const struct host_view *view;
     char *const *workspace_roots; /* absolute; NULL-terminated; NULL for none. Fixed by the user:
                                      the directory that a model names never becomes one by itself */
+    size_t canonical_roots;  /* of them the first so many: ERR_FORBIDDEN when one leads through a
+                               symlink, which somebody has put there since it was chosen */
+    const char *within;      /* of profile_resolve_narrowed(): where those were chosen, and the root
+                               otherwise: nothing becomes wider by them. NULL: nowhere */
     const char *tmpdir;      /* value of $TMPDIR as the command will see it; NULL or "": none */
     const char *home;        /* of the user; NULL: not known */
     const char *config_home; /* value of the user's $XDG_CONFIG_HOME; NULL: none */

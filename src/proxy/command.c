@@ -155,6 +155,7 @@ struct command *command_new(struct proxy *proxy, int channel, int policy, int tl
     command->ender = tls < 0 ? NULL : ender_join(proxy, tls);
     command->asks = flags & PROXY_HELLO_ASKS;
     command->traces = flags & PROXY_HELLO_TRACES;
+    command->is_led = flags & PROXY_HELLO_LED;
     dns_server_init(&command->dns);
     list_append(&proxy->commands, &command->in_commands);
     rc = read_policy(policy, &command->policy, &err);

@@ -22,6 +22,7 @@ struct command {
     int channel;
     struct loop_watch *channel_watch;
     bool asks, traces;
+    bool is_led; /* its connections say first which port they are for */
     struct network_policy policy;
     struct ender *ender; /* of TLS; NULL: there is none */
     struct facts facts;

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/http_message.h"
 #include "base/str.h"
 #include "loop/loop.h"
 #include "policy/network_hook.h"
@@ -18,7 +19,6 @@
 #include "proxy/ended.h"
 #include "proxy/explicit.h"
 #include "proxy/http_flow.h"
-#include "proxy/http_message.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
 #include "proxy/tls_hello.h"
@@ -71,13 +71,10 @@ void connection_on_time(struct deadline *deadline)
 
 void connection_on_first_bytes(struct deadline *deadline)
 {
-    struct connection *connection = container_of(deadline, struct connection, deadline);
     const struct refusal late = {
-        .text = connection->is_relaying
-                    ? "its first bytes were not whole after 30 s, which is the limit"
-                    : "its request to the proxy was not whole after 10 s, which is the limit"};
+        .text = "its first bytes were not whole after 30 s, which is the limit"};
 
-    connection_tell(connection, &late);
+    connection_tell(container_of(deadline, struct connection, deadline), &late);
     connection_on_time(deadline);
 }
 
@@ -145,6 +142,17 @@ void connection_limit_first_bytes(struct connection *connection)
         deadline_set(&connection->deadline, queue);
 }
 
+/* Whoever connects by number names what is there; and a short name of the host is its name, too. */
+static bool is_free_to_name(struct connection *connection, const char *name)
+{
+    struct proxy *proxy = connection->command->proxy;
+
+    if (connection->target.host.kind == NET_HOST_IS_ADDRESS)
+        return true;
+    proxy_refresh_resolver(proxy);
+    return search_leads_to(&proxy->search, name, connection->target.host.text);
+}
+
 bool connection_may_name(struct connection *connection, const char *name, size_t len)
 {
     struct target said = connection->target;
@@ -161,7 +169,7 @@ bool connection_may_name(struct connection *connection, const char *name, size_t
         return true;
     command_decide(connection->command, &said, NULL, &decision);
     if (decision.verdict == NETWORK_ALLOW ||
-        (connection->target.host.kind == NET_HOST_IS_ADDRESS && decision.reason != NETWORK_DENIED))
+        (decision.reason != NETWORK_DENIED && is_free_to_name(connection, said.host.text)))
         return true;
     facts_denied(connection->command, &said,
                  network_reason_word(decision.reason ? decision.reason : NETWORK_NOT_ALLOWED),
@@ -234,6 +242,16 @@ static enum relay_step not_ended(struct connection *connection, struct buf *in)
                                     : opaque(connection, in);
 }
 
+/* HTTP/2 without TLS (gRPC) says whom it is for where that is not read. At a port of the host's own there is nobody else. */
+static bool is_http2_of_host_port(const struct connection *connection, const struct buf *in)
+{
+    static const char preface[] = "PRI * HTTP/"; /* RFC 9113, 3.4 */
+
+    return net_host_is_loopback(&connection->target.host) &&
+           connection->target.protocol != NETWORK_HTTP && in->len >= sizeof preface - 1 &&
+           memcmp(in->data, preface, sizeof preface - 1) == 0;
+}
+
 static enum relay_step look_at_http(struct connection *connection, struct buf *in, struct buf *out)
 {
     switch (http_looks_like(in->data, in->len)) {
@@ -249,6 +267,8 @@ static enum relay_step look_at_http(struct connection *connection, struct buf *i
             return not_ended(connection, in);
         return ended_has_to(connection) ? RELAY_GO_ON : pass_beginning(connection, in, out);
     case HTTP_LOOK_YES:
+        if (is_http2_of_host_port(connection, in))
+            return not_ended(connection, in);
         break;
     }
     connection->http = http_flow_new(connection);
@@ -337,14 +357,15 @@ void connection_start(struct connection *connection)
 static void on_dialled(void *data, const struct dial_result *result)
 {
     struct connection *connection = data;
-    struct refusal refusal = {.reason = result->reason};
+    const struct refusal refusal = {.reason = result->reason};
 
     connection->dial = NULL;
-    if (result->end == DIAL_TOO_LONG)
-        refusal.text = "no address of it took the connection within 10 s, which is the limit";
-    if (result->end == DIAL_NOT_ALLOWED || result->end == DIAL_TOO_LONG)
-        connection_tell(connection, &refusal);
+    if (result->end == DIAL_NOT_ALLOWED) {
+        refuse(connection, &refusal);
+        return;
+    }
     if (result->end != DIAL_CONNECTED) {
+        facts_failed(connection->command, &connection->target, dial_failure(result));
         if (connection->explicit)
             explicit_fail(connection, result);
         else
@@ -544,6 +565,48 @@ static void refuse_too_many(struct connection *connection)
     refuse(connection, &limit);
 }
 
+static void reach_meant(struct connection *connection, bool is_own_port)
+{
+    struct command *command = connection->command;
+    struct target *target = &connection->target;
+
+    if (command->connections_len > LIMIT_CONNECTIONS) {
+        refuse_too_many(connection);
+    } else if (target->port == DNS_PORT) {
+        dns_server_add_stream(command, TAKE_FD(connection->client));
+        connection_free(connection);
+    } else if (is_own_port && is_loopback(&target->meant)) {
+        explicit_new(connection);
+    } else {
+        reach_address(connection, &target->meant);
+    }
+}
+
+/* The guard has sent all three bytes at once. Whoever else begins so means what he says, as everybody does. */
+static void on_led(void *data, int fd, unsigned ready)
+{
+    struct connection *connection = data;
+    uint8_t bytes[PROXY_LED_BYTES];
+    const ssize_t len = recv(fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    const bool is_led = len == (ssize_t)sizeof bytes && bytes[0] == PROXY_LED;
+
+    if (len < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (len <= 0 || (bytes[0] == PROXY_LED && (!is_led || !(bytes[1] | bytes[2])))) {
+        connection_free(connection);
+        return;
+    }
+    deadline_clear(&connection->deadline);
+    loop_watch_set(connection->watch, LOOP_NOTHING);
+    connection->target.host =
+        (struct net_host){.kind = NET_HOST_IS_NAME}; /* until somebody is meant */
+    if (is_led) {
+        recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        connection->target.port = (uint16_t)(bytes[1] << 8 | bytes[2]);
+    }
+    reach_meant(connection, !is_led);
+}
+
 void connection_new(struct command *command, int client)
 {
     struct connection *connection = alloc_zero(1, sizeof *connection);
@@ -569,14 +632,15 @@ void connection_new(struct command *command, int client)
         return;
     }
     from_socket_address(&peer, &from, &target->local_port);
-    if (command->connections_len > LIMIT_CONNECTIONS) {
-        refuse_too_many(connection);
-    } else if (target->port == DNS_PORT) {
-        dns_server_add_stream(command, TAKE_FD(connection->client));
-        connection_free(connection);
-    } else if (target->port == listening && is_loopback(&target->meant)) {
-        explicit_new(connection);
+    if (command->is_led) {
+        net_host_from_address(&target->meant, &target->host);
+        connection_limit_first_bytes(connection);
+        loop_watch_free(connection->watch);
+        connection->watch =
+            loop_watch_new(command->proxy->loop, client, LOOP_READ, on_led, connection, &ignored);
+        if (!connection->watch)
+            connection_free(connection);
     } else {
-        reach_address(connection, &target->meant);
+        reach_meant(connection, target->port == listening);
     }
 }

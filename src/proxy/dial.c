@@ -3,13 +3,14 @@
  *     resolving -> judged -> connecting to the first address, the next, ... -> its end, by a timer of no delay
  *
  * What is dialled are the addresses that were judged, never a name. Both times that it may take are bounded: that of the
- * resolver, and that of connecting. An address that says nothing gets three seconds of it while there is another one. */
+ * resolver, by itself, and that of connecting. An address that says nothing gets three seconds of it while there is another
+ * one. The host's own proxy has what is left of it for its reply. */
 #include "proxy/dial.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/http_message.h"
 #include "loop/loop.h"
-#include "proxy/http_message.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
 
@@ -26,13 +27,12 @@ static const uint8_t loopback[4] = {127, 0, 0, 1};
 struct dial {
     struct command *command;
     struct target target;
-    struct deadline deadline;
+    struct deadline whole, attempt; /* to connect: to any address, to this one */
     struct name_waiter waiter;
     struct net_address addresses[LOOP_ADDRESSES_MAX];
     size_t len, next;
-    uint64_t give_up_ns;
     int fd;
-    bool is_asking; /* the host's own proxy has got its CONNECT */
+    size_t seen; /* bytes of the reply of the host's own proxy */
     struct loop_watch *watch;
     struct loop_timer *done; /* calls back */
     enum dial_end end;
@@ -48,7 +48,8 @@ static void dial_free(struct dial *dial)
 {
     loop_look_up_cancel(dial->look_up);
     name_leave(&dial->waiter);
-    deadline_clear(&dial->deadline);
+    deadline_clear(&dial->whole);
+    deadline_clear(&dial->attempt);
     loop_watch_free(dial->watch);
     loop_timer_free(dial->done);
     if (dial->fd >= 0)
@@ -60,6 +61,31 @@ void dial_cancel(struct dial *dial)
 {
     if (dial)
         dial_free(dial);
+}
+
+const char *dial_failure(const struct dial_result *result)
+{
+    switch (result->end) {
+    case DIAL_CONNECTED:
+    case DIAL_NOT_ALLOWED:
+        return NULL;
+    case DIAL_NO_NAME:
+        return "no address is known for the name";
+    case DIAL_NO_ANSWER:
+        return "the host's resolver gives no answer";
+    case DIAL_TOO_LONG:
+        return "no address of it took the connection within 10 s, which is the limit";
+    case DIAL_NO_UPSTREAM:
+        return "the host's own proxy cannot be reached";
+    case DIAL_UPSTREAM_REFUSES:
+        return "the host's own proxy refuses it";
+    case DIAL_FAILED:
+        break;
+    }
+    return result->error == ECONNREFUSED ? "the server refuses the connection"
+           : result->error == ENETUNREACH || result->error == EHOSTUNREACH
+               ? "there is no way to the server"
+               : strerror(result->error);
 }
 
 static void call_back(void *data)
@@ -81,7 +107,8 @@ static void call_back(void *data)
 
 static void finish(struct dial *dial, enum dial_end end)
 {
-    deadline_clear(&dial->deadline);
+    deadline_clear(&dial->whole);
+    deadline_clear(&dial->attempt);
     loop_watch_free(TAKE_PTR(dial->watch));
     dial->end = end;
     loop_timer_start(dial->done, 0);
@@ -100,7 +127,16 @@ static void address_failed(struct dial *dial, int error)
     connect_next(dial);
 }
 
-/* The reply of the host's own proxy to CONNECT: its head is read to its end and no further. */
+static void wait_for_more(struct dial *dial, size_t than)
+{
+    int more = (int)than + 1;
+
+    dial->seen = than;
+    setsockopt(dial->fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof more);
+}
+
+/* The reply of the host's own proxy to CONNECT: its head is read to its end and no further. While it is not whole we are
+ * called when there is more of it, or never will be. */
 static void on_upstream_reply(void *data, int fd, unsigned ready)
 {
     struct dial *dial = data;
@@ -109,25 +145,23 @@ static void on_upstream_reply(void *data, int fd, unsigned ready)
     size_t head = len > 0 ? http_head_len(text, (size_t)len) : 0;
     struct http_reply_head reply;
     struct err ignored;
-    int more = (int)len + 1;
 
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (len > 0 && !head && len < HTTP_MESSAGE_HEAD_MAX) { /* called again when there is more */
-        setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof more);
+    if (!head && len > (ssize_t)dial->seen && len < HTTP_MESSAGE_HEAD_MAX) {
+        wait_for_more(dial, (size_t)len);
         return;
     }
-    more = 1;
-    setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof more);
+    wait_for_more(dial, 0);
     if (!head || recv(fd, text, head, MSG_DONTWAIT) != (ssize_t)head) {
         finish(dial, DIAL_UPSTREAM_REFUSES);
         return;
     }
     text[head] = '\0';
-    if (http_reply_read(text, head, "CONNECT", &reply, &ignored) || reply.head.status < 200 ||
-        reply.head.status > 299)
+    if (http_reply_read(text, head, "CONNECT", &reply, &ignored) ||
+        (!reply.is_interim && (reply.head.status < 200 || reply.head.status > 299)))
         finish(dial, DIAL_UPSTREAM_REFUSES);
-    else
+    else if (!reply.is_interim)
         finish(dial, DIAL_CONNECTED);
 }
 
@@ -147,8 +181,6 @@ static void ask_upstream(struct dial *dial)
     if (!dial->watch ||
         send(dial->fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
         finish(dial, DIAL_UPSTREAM_REFUSES);
-    else
-        dial->is_asking = true;
 }
 
 static void on_connected(void *data, int fd, unsigned ready)
@@ -159,6 +191,7 @@ static void on_connected(void *data, int fd, unsigned ready)
 
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len))
         error = errno;
+    deadline_clear(&dial->attempt);
     if (error)
         address_failed(dial, error);
     else if (dial->via && dial->target.protocol != NETWORK_HTTP)
@@ -208,22 +241,38 @@ static int begin_connect(struct dial *dial, const struct net_address *address)
 static void connect_next(struct dial *dial)
 {
     struct proxy *proxy = dial->command->proxy;
-    int error;
 
-    if (!dial->give_up_ns)
-        dial->give_up_ns = clock_now_ns() + LIMIT_CONNECT_NS;
-    while (dial->next < dial->len && clock_now_ns() < dial->give_up_ns) {
-        bool is_last = dial->next + 1 == dial->len;
+    while (dial->next < dial->len) {
+        const struct net_address *address = &dial->addresses[dial->next++];
+        int error = begin_connect(dial, address);
 
-        deadline_set(&dial->deadline, is_last ? &proxy->connecting : &proxy->trying);
-        error = begin_connect(dial, &dial->addresses[dial->next++]);
+        if (!error && dial->next < dial->len)
+            deadline_set(&dial->attempt, &proxy->trying);
         if (!error)
             return;
         if (dial->fd >= 0)
             close(TAKE_FD(dial->fd));
         dial->error = error;
     }
-    finish(dial, dial->error == ETIMEDOUT ? DIAL_TOO_LONG : DIAL_FAILED);
+    finish(dial, dial->error == ETIMEDOUT ? DIAL_TOO_LONG
+                 : dial->via              ? DIAL_NO_UPSTREAM
+                                          : DIAL_FAILED);
+}
+
+static void connect_first(struct dial *dial)
+{
+    deadline_set(&dial->whole, &dial->command->proxy->connecting);
+    connect_next(dial);
+}
+
+void dial_on_time(struct deadline *deadline)
+{
+    finish(container_of(deadline, struct dial, whole), DIAL_TOO_LONG);
+}
+
+void dial_on_attempt(struct deadline *deadline)
+{
+    address_failed(container_of(deadline, struct dial, attempt), ETIMEDOUT);
 }
 
 /* --- judging --- */
@@ -264,14 +313,13 @@ static void judge(struct dial *dial)
             return;
         }
     }
-    connect_next(dial);
+    connect_first(dial);
 }
 
 static void on_resolved(struct name_waiter *waiter, struct name *name)
 {
     struct dial *dial = container_of(waiter, struct dial, waiter);
 
-    deadline_clear(&dial->deadline);
     if (name->found != LOOP_FOUND) {
         finish(dial, name->found == LOOP_NO_ANSWER ? DIAL_NO_ANSWER : DIAL_NO_NAME);
         return;
@@ -279,19 +327,6 @@ static void on_resolved(struct name_waiter *waiter, struct name *name)
     dial->len = name->addresses_len;
     memcpy(dial->addresses, name->addresses, dial->len * sizeof *dial->addresses);
     judge(dial);
-}
-
-void dial_on_time(struct deadline *deadline)
-{
-    struct dial *dial = container_of(deadline, struct dial, deadline);
-
-    name_leave(&dial->waiter);
-    if (dial->is_asking)
-        finish(dial, DIAL_TOO_LONG);
-    else if (dial->fd >= 0)
-        address_failed(dial, ETIMEDOUT);
-    else
-        finish(dial, DIAL_NO_ANSWER);
 }
 
 /* Not judged: the host's own environment names it. */
@@ -302,13 +337,13 @@ static void on_upstream_found(void *data, enum loop_found found, const struct in
 
     dial->look_up = NULL;
     if (found != LOOP_FOUND) {
-        finish(dial, DIAL_NO_ANSWER);
+        finish(dial, DIAL_NO_UPSTREAM);
         return;
     }
     for (dial->len = 0; dial->len < count; dial->len++)
         memcpy(dial->addresses[dial->len].bytes, addresses[dial->len].s6_addr,
                sizeof dial->addresses->bytes);
-    connect_next(dial);
+    connect_first(dial);
 }
 
 static void begin_upstream(struct dial *dial)
@@ -321,7 +356,7 @@ static void begin_upstream(struct dial *dial)
     else
         dial->len = hosts_find(&proxy->hosts, host->text, dial->addresses, LOOP_ADDRESSES_MAX);
     if (dial->len) {
-        connect_next(dial);
+        connect_first(dial);
         return;
     }
     proxy_refresh_resolver(proxy);
@@ -360,8 +395,7 @@ struct dial *dial_start(struct command *command, const struct target *target, st
         return dial;
     }
     if (name) {
-        deadline_set(&dial->deadline, &command->proxy->resolving);
-        name_resolve(name, &dial->waiter);
+        name_resolve(name, target, &dial->waiter);
         return dial;
     }
     if (target->host.kind == NET_HOST_IS_ADDRESS && is_own_localhost(dial))

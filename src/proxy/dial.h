@@ -14,7 +14,8 @@ enum dial_end {
     DIAL_NO_ANSWER,   /* of the host's own resolver */
     DIAL_FAILED,      /* `error` of the last address */
     DIAL_TOO_LONG,
-    DIAL_UPSTREAM_REFUSES, /* the host's own proxy */
+    DIAL_NO_UPSTREAM, /* the host's own proxy is not there */
+    DIAL_UPSTREAM_REFUSES,
 };
 
 struct dial_result {
@@ -24,6 +25,9 @@ struct dial_result {
     enum network_reason reason;
     const struct upstream *forwarder; /* the host's own proxy, which wants whole URLs; else NULL */
 };
+
+/* Why there is no server: of all ends but DIAL_CONNECTED and DIAL_NOT_ALLOWED. Static. */
+const char *dial_failure(const struct dial_result *result);
 
 /* network_policy_judge_address(), which this machine's own addresses are known to. */
 enum network_reason dial_judge(const struct command *command, const struct network_request *request,
@@ -39,4 +43,6 @@ struct dial *dial_start(struct command *command, const struct target *target, st
 /* NULL does nothing; of one that has not called back. */
 void dial_cancel(struct dial *dial);
 
-void dial_on_time(struct deadline *deadline); /* for the queues of dials */
+/* For the queues: connecting to any address, and to one while there is another. */
+void dial_on_time(struct deadline *deadline);
+void dial_on_attempt(struct deadline *deadline);

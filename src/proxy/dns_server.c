@@ -25,10 +25,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BATCH = 16, PREFIX = 2, DNS_PORT = 53 };
+enum { BATCH = 16, PREFIX = 2, DNS_PORT = 53, CONTROL_MAX = 64 };
 
 static const unsigned char loopback4[4] = {127, 0, 0, 1};
 
@@ -43,9 +44,11 @@ struct stream {
     struct buf in;
 };
 
-/* Where an answer goes. */
+/* Where an answer goes. Sent back as it came, `control` is the address that was asked (IP_PKTINFO, IPV6_PKTINFO). */
 struct asker {
     int fd; /* of UDP */
+    size_t control_len;
+    uint8_t control[CONTROL_MAX] __attribute__((aligned(sizeof(size_t))));
     struct sockaddr_storage from;
     socklen_t from_len;
     struct stream *stream; /* NULL: UDP */
@@ -67,6 +70,19 @@ void dns_server_init(struct dns_server *server)
 
 /* --- answers --- */
 
+static void send_datagram(const struct asker *to, unsigned char *bytes, size_t len)
+{
+    struct iovec part = {.iov_base = bytes, .iov_len = len};
+    const struct msghdr message = {.msg_name = (void *)&to->from,
+                                   .msg_namelen = to->from_len,
+                                   .msg_iov = &part,
+                                   .msg_iovlen = 1,
+                                   .msg_control = to->control_len ? (void *)to->control : NULL,
+                                   .msg_controllen = to->control_len};
+
+    sendmsg(to->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* What does not fit into the socket's buffer is lost, as answers may be: programs ask again. */
 static void reply(const struct asker *to, const struct dns_query *query, enum dns_code code,
                   const struct dns_record *record)
@@ -81,8 +97,7 @@ static void reply(const struct asker *to, const struct dns_query *query, enum dn
             (ssize_t)(PREFIX + len))
             shutdown(to->stream->fd, SHUT_RDWR); /* who does not read answers gets no half ones */
     } else {
-        sendto(to->fd, message + PREFIX, len, MSG_DONTWAIT | MSG_NOSIGNAL,
-               (const struct sockaddr *)&to->from, to->from_len);
+        send_datagram(to, message + PREFIX, len);
     }
 }
 
@@ -186,11 +201,10 @@ static void on_resolved(struct name_waiter *waiter, struct name *name)
 static void resolve(struct command *command, const struct asker *to, const struct dns_query *query,
                     struct name *name)
 {
+    const struct target target = target_of(&name->host, to);
     struct pending *pending;
 
     if (command->dns.pending_len == LIMIT_LOOK_UPS) {
-        struct target target = target_of(&name->host, to);
-
         facts_denied(command, &target,
                      "256 look-ups of the command wait for an answer, which is the limit", NULL);
         reply(to, query, DNS_SERVFAIL, NULL);
@@ -201,7 +215,7 @@ static void resolve(struct command *command, const struct asker *to, const struc
     pending->waiter.on_resolved = on_resolved;
     list_append(&command->dns.pending, &pending->in_pending);
     command->dns.pending_len++;
-    name_resolve(name, &pending->waiter);
+    name_resolve(name, &target, &pending->waiter);
 }
 
 /* --- questions --- */
@@ -251,6 +265,16 @@ static bool is_guess(struct command *command, const struct net_host *host,
     return search_is_guess(&command->proxy->search, &server->guesses, host->text, asked_by);
 }
 
+/* Nobody means anything by it that has to be told: a program that asks for the machine's own name, to write it down (git,
+ * Java); a short name, after it was refused with a domain of the search list. */
+static bool is_idle(const struct command *command, const struct net_host *host,
+                    const struct network_decision *decision)
+{
+    return !decision->rule &&
+           (strcasecmp(host->text, command->proxy->own_name) == 0 ||
+            search_leads_to(&command->proxy->search, host->text, command->dns.last_refused));
+}
+
 static void answer_name(struct command *command, const struct asker *to,
                         const struct dns_query *query, const struct net_host *host)
 {
@@ -260,7 +284,8 @@ static void answer_name(struct command *command, const struct asker *to,
     struct name *name;
 
     command_decide(command, &target, NULL, &decision);
-    if (is_guess(command, host, &decision, target.local_port)) {
+    if (is_guess(command, host, &decision, target.local_port) ||
+        (decision.verdict == NETWORK_DENY && is_idle(command, host, &decision))) {
         reply(to, query, DNS_NXDOMAIN, NULL);
         return;
     }
@@ -331,13 +356,19 @@ static void on_datagram(void *data, int fd, unsigned ready)
     char message[DNS_QUERY_MAX + 1];
 
     for (int i = 0; i < BATCH; i++) {
-        ssize_t len;
+        struct iovec part = {.iov_base = message, .iov_len = sizeof message};
+        struct msghdr header = {.msg_name = &from.from,
+                                .msg_namelen = sizeof from.from,
+                                .msg_iov = &part,
+                                .msg_iovlen = 1,
+                                .msg_control = from.control,
+                                .msg_controllen = sizeof from.control};
+        ssize_t len = recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-        from.from_len = sizeof from.from;
-        len = recvfrom(fd, message, sizeof message, MSG_DONTWAIT, (struct sockaddr *)&from.from,
-                       &from.from_len);
         if (len < 0)
             return;
+        from.from_len = header.msg_namelen;
+        from.control_len = header.msg_controllen;
         take_message(data, &from, message, (size_t)len);
     }
 }
@@ -429,7 +460,7 @@ void dns_server_add_stream(struct command *command, int fd)
     stream->fd = fd;
     from_len = sizeof stream->from;
     getpeername(fd, (struct sockaddr *)&stream->from, &from_len);
-    buf_init(&stream->in, 2 * DNS_QUERY_MAX);
+    buf_init(&stream->in, PREFIX + 2 * DNS_QUERY_MAX);
     list_append(&server->streams, &stream->in_streams);
     server->streams_len++;
     deadline_set(&stream->deadline, &command->proxy->dns_streams);

@@ -11,12 +11,12 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/http_message.h"
 #include "base/str.h"
 #include "loop/loop.h"
 #include "policy/network_hook.h"
 #include "proxy/connection.h"
 #include "proxy/ender.h"
-#include "proxy/http_message.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
 #include "proxy/refusal.h"
@@ -129,11 +129,16 @@ static const char *malformed(const struct connection *connection,
                              const struct http_request *request, int *ret_status)
 {
     *ret_status = BAD_REQUEST;
-    if (request->form == HTTP_AUTHORITY) {
+    if (request->form == HTTP_AUTHORITY || str_eq(request->head.method, "TRACE")) {
         *ret_status = BAD_METHOD;
-        return "CONNECT within TLS that the proxy ends";
+        return request->form == HTTP_AUTHORITY
+                   ? "CONNECT within TLS that the proxy ends"
+                   : "TRACE, whose reply shows what was put into the request";
     }
-    if (request->form == HTTP_ABSOLUTE || http_head_has_word(&request->head, "Connection", "Host"))
+    if (request->says_otherwise && ended_has_to(connection))
+        return "a field of it says another method or path, and just those in its first line are "
+               "judged";
+    if (request->form == HTTP_ABSOLUTE)
         return "a request that another proxy would have to make sense of";
     if (request->host && !is_for_target(connection, request->host))
         return "the request is for a host that is not the one connected to";
@@ -184,14 +189,6 @@ static bool write_request(struct ended *ended, struct http_request *request,
     return false;
 }
 
-/* A head with such lines never ends for us, and does for servers that take them. */
-static bool has_bare_line_feed(const struct buf *in)
-{
-    const char *at = memchr(in->data, '\n', in->len);
-
-    return at && (at == in->data || at[-1] != '\r');
-}
-
 static enum relay_step take_head(struct ended *ended, struct buf *in, struct buf *out)
 {
     char text[HTTP_MESSAGE_HEAD_MAX + 1];
@@ -206,7 +203,7 @@ static enum relay_step take_head(struct ended *ended, struct buf *in, struct buf
     if (len > HTTP_MESSAGE_HEAD_MAX || (!len && in->len >= HTTP_MESSAGE_HEAD_MAX))
         return refuse_malformed(ended, BAD_REQUEST,
                                 "its head is longer than 8 KiB, which is the limit");
-    if (!len && has_bare_line_feed(in))
+    if (!len && http_head_has_bare_line_feed(in->data, in->len))
         return refuse_malformed(ended, BAD_REQUEST, "a line of its head does not end in CR LF");
     if (!len && ended->connection->relay.flows[RELAY_UP].has_ended)
         return refuse_malformed(ended, BAD_REQUEST, "its head is not whole");
@@ -231,6 +228,7 @@ static enum relay_step take_head(struct ended *ended, struct buf *in, struct buf
     free(ended->method);
     ended->method = alloc_str(request.head.method);
     ended->body = request.body;
+    ended->body.has_no_trailers = true;
     ended->has_reply = false;
     ended->state = BODY;
     return RELAY_GO_ON;
@@ -378,16 +376,13 @@ static void on_client(struct ender_waiter *waiter, const char *why)
 {
     struct ended *ended = container_of(waiter, struct ended, client);
     struct connection *connection = ended->connection;
-    AUTO_FREE char *text = NULL;
-    struct refusal refusal = {.reason = NETWORK_MITM_REQUIRED};
+    const struct refusal refusal = {.reason = NETWORK_MITM_REQUIRED, .text = why};
 
     ended->has_client = !why;
     if (!why) {
         go_on(ended);
         return;
     }
-    text = alloc_strf("%s (its program has to trust the certificates of SSL_CERT_FILE)", why);
-    refusal.text = text;
     connection_tell(connection, &refusal);
     connection_free(connection);
 }

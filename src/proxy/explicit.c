@@ -11,12 +11,12 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/http_message.h"
 #include "base/str.h"
 #include "loop/loop.h"
 #include "proxy/connection.h"
 #include "proxy/dial.h"
 #include "proxy/ended.h"
-#include "proxy/http_message.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
 #include "proxy/refusal.h"
@@ -87,30 +87,17 @@ void explicit_refuse(struct connection *connection, const struct refusal *refusa
 
 void explicit_fail(struct connection *connection, const struct dial_result *result)
 {
-    static const struct {
-        const char *text;
-        int status;
-        enum socks_reply reply;
-    } ends[] = {
-        [DIAL_NO_NAME] = {"no address is known for the name", 502, SOCKS_HOST_UNREACHABLE},
-        [DIAL_NO_ANSWER] = {"the host's resolver gives no answer", 502, SOCKS_HOST_UNREACHABLE},
-        [DIAL_TOO_LONG] = {"no address of it took the connection within 10 s, which is the limit",
-                           504, SOCKS_EXPIRED},
-        [DIAL_UPSTREAM_REFUSES] = {"the host's own proxy refuses it", 502, SOCKS_HOST_UNREACHABLE},
-        [DIAL_FAILED] = {NULL, 502, SOCKS_FAILURE},
-    };
-    enum socks_reply reply = result->error == ECONNREFUSED  ? SOCKS_REFUSED
-                             : result->error == ENETUNREACH ? SOCKS_NETWORK_UNREACHABLE
-                                                            : SOCKS_HOST_UNREACHABLE;
-    struct refusal refusal = {.reason = result->reason};
+    const struct refusal refusal = {.status = result->end == DIAL_TOO_LONG ? 504 : 502,
+                                    .text = dial_failure(result)};
+    enum socks_reply reply = SOCKS_HOST_UNREACHABLE;
 
-    if (result->end == DIAL_NOT_ALLOWED) {
-        explicit_refuse(connection, &refusal);
-        return;
-    }
-    refusal.text = ends[result->end].text ? ends[result->end].text : strerror(result->error);
-    refusal.status = ends[result->end].status;
-    close_with(connection, &refusal, ends[result->end].text ? ends[result->end].reply : reply);
+    if (result->end == DIAL_TOO_LONG)
+        reply = SOCKS_EXPIRED;
+    else if (result->end == DIAL_FAILED && result->error == ECONNREFUSED)
+        reply = SOCKS_REFUSED;
+    else if (result->end == DIAL_FAILED && result->error == ENETUNREACH)
+        reply = SOCKS_NETWORK_UNREACHABLE;
+    close_with(connection, &refusal, reply);
 }
 
 static void refuse_malformed(struct connection *connection, const char *why, int status)
@@ -261,8 +248,8 @@ static bool write_request(const struct connection *connection, const struct http
     AUTO_FREE char *host = net_host_format(
         connection->target.host.text, connection->target.port == 80 ? 0 : connection->target.port);
 
-    return buf_appendf(ret, "%s%s HTTP/1.1\r\nHost: %s\r\n", *request->path == '?' ? "/" : "",
-                       request->path, host) &&
+    return buf_appendf(ret, "%s%s HTTP/1.%d\r\nHost: %s\r\n", *request->path == '?' ? "/" : "",
+                       request->path, request->head.minor, host) &&
            http_write_fields(&request->head, ret) &&
            buf_append_str(ret, "Connection: close\r\n\r\n");
 }
@@ -293,6 +280,10 @@ static void forward(struct connection *connection, const struct http_request *re
     }
     if (request->host && !is_same(connection, request->host)) {
         refuse_malformed(connection, "Host and target name different hosts", 400);
+        return;
+    }
+    if (request->says_otherwise && connection->command->policy.mode == NETWORK_MODE_LIMITED) {
+        refuse_malformed(connection, "a field of it says another method", 400);
         return;
     }
     if (!write_request(connection, request, &client->head)) {
@@ -332,6 +323,10 @@ static void read_http(struct connection *connection)
         refuse_malformed(connection, "its head is longer than 8 KiB, which is the limit", 400);
         return;
     }
+    if (!len && http_looks_like(client->in.data, client->in.len) == HTTP_LOOK_NO)
+        refuse_malformed(connection, "it is neither HTTP nor SOCKS 5", 400);
+    else if (!len && http_head_has_bare_line_feed(client->in.data, client->in.len))
+        refuse_malformed(connection, "a line of its head does not end in CR LF", 400);
     if (!len)
         return;
     memcpy(text, client->in.data, len);
@@ -352,9 +347,29 @@ static void read_http(struct connection *connection)
 
 /* --- SOCKS --- */
 
+/* Whoever associates for UDP has no host yet, and says zeros. */
+static void refuse_command(struct connection *connection, const struct socks_request *request)
+{
+    const struct refusal refusal = {.text = "of SOCKS it is CONNECT alone that there is"};
+    struct target *target = &connection->target;
+    struct net_host host;
+    struct err ignored;
+
+    if (request->command == SOCKS_UDP)
+        target->protocol = NETWORK_SOCKS5_UDP;
+    if (request->port &&
+        net_host_parse(request->host, strlen(request->host), &host, &ignored) == 0) {
+        target->host = host;
+        target->port = request->port;
+    }
+    connection_tell(connection, &refusal);
+    close_with(connection, &refusal, SOCKS_NO_COMMAND);
+}
+
 /* False: more has to come, or the connection is gone. */
 static bool greet(struct connection *connection)
 {
+    const struct refusal bad = {.text = "it greets without the method of no authentication"};
     struct explicit_client *client = connection->explicit;
     size_t used;
 
@@ -369,6 +384,7 @@ static bool greet(struct connection *connection)
     case SOCKS_BAD:
         break;
     }
+    connection_tell(connection, &bad);
     say(connection, socks_no_method, sizeof socks_no_method);
     connection_close(connection);
     return false;
@@ -376,13 +392,16 @@ static bool greet(struct connection *connection)
 
 static void read_socks(struct connection *connection)
 {
+    const struct refusal bad = {.text = "its request of SOCKS 5 cannot be read"};
     struct explicit_client *client = connection->explicit;
     struct socks_request request;
     enum socks_reply reply = SOCKS_FAILURE;
+    struct net_host host;
     struct err ignored;
     size_t used;
 
     client->kind = SOCKS;
+    connection->target.protocol = NETWORK_SOCKS5_TCP;
     if (!client->is_greeted && !greet(connection))
         return;
     switch (socks_read_request((const uint8_t *)client->in.data, client->in.len, &request, &used,
@@ -392,20 +411,19 @@ static void read_socks(struct connection *connection)
     case SOCKS_WHOLE:
         break;
     case SOCKS_BAD:
-        say_socks(connection, reply);
-        connection_close(connection);
+        connection_tell(connection, &bad);
+        close_with(connection, &bad, reply);
         return;
     }
     buf_consume(&client->in, used);
-    connection->target.protocol = NETWORK_SOCKS5_TCP;
-    connection->target.port = request.port;
     if (request.command != SOCKS_CONNECT) {
-        say_socks(connection, SOCKS_NO_COMMAND);
-        connection_close(connection);
-    } else if (!request.port || net_host_parse(request.host, strlen(request.host),
-                                               &connection->target.host, &ignored)) {
+        refuse_command(connection, &request);
+    } else if (!request.port ||
+               net_host_parse(request.host, strlen(request.host), &host, &ignored)) {
         refuse_malformed(connection, "the host of the request is none", 400);
     } else {
+        connection->target.host = host;
+        connection->target.port = request.port;
         reach(connection);
     }
 }
@@ -432,6 +450,20 @@ static void on_bytes(void *data, int fd, unsigned ready)
         read_http(connection);
 }
 
+/* Who has said nothing at all keeps a connection ready, as browsers do, and hears nothing. */
+void explicit_on_time(struct deadline *deadline)
+{
+    struct connection *connection = container_of(deadline, struct connection, deadline);
+    const struct explicit_client *client = connection->explicit;
+
+    if (client->in.len || client->is_greeted)
+        refuse_malformed(connection,
+                         "its request to the proxy was not whole after 10 s, which is the limit",
+                         408);
+    else
+        connection_free(connection);
+}
+
 void explicit_new(struct connection *connection)
 {
     struct err ignored;
@@ -439,7 +471,7 @@ void explicit_new(struct connection *connection)
     connection->explicit = alloc_zero(1, sizeof *connection->explicit);
     buf_init(&connection->explicit->in, ROOM);
     buf_init(&connection->explicit->head, 2 * LIMIT_HEAD);
-    connection->target.port = 0;
+    connection->target.host = (struct net_host){.text = "the proxy"}; /* it has said no other yet */
     loop_watch_free(TAKE_PTR(connection->watch));
     connection->watch = loop_watch_new(connection->command->proxy->loop, connection->client,
                                        LOOP_READ, on_bytes, connection, &ignored);

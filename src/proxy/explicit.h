@@ -3,6 +3,7 @@
 #pragma once
 
 struct connection;
+struct deadline;
 struct dial_result;
 struct explicit_client;
 struct refusal;
@@ -10,6 +11,9 @@ struct refusal;
 /* Reads whom the client wants to reach. May free the connection. */
 void explicit_new(struct connection *connection);
 void explicit_free(struct explicit_client *client);
+
+/* For the queue of those whose request is not whole yet. */
+void explicit_on_time(struct deadline *deadline);
 
 /* Each says so to the client, and closes. */
 void explicit_refuse(struct connection *connection, const struct refusal *refusal);

@@ -67,6 +67,14 @@ static void count(struct command *command)
         send_count(command);
 }
 
+static bool is_told(const struct facts *facts, uint64_t hash)
+{
+    for (unsigned i = 0; i < facts->told_len; i++)
+        if (facts->told[i] == hash)
+            return true;
+    return false;
+}
+
 void facts_denied(struct command *command, const struct target *target, const char *reason,
                   const char *rule)
 {
@@ -74,11 +82,8 @@ void facts_denied(struct command *command, const struct target *target, const ch
     uint64_t hash = digest(target, reason);
     struct proxy_fact fact;
 
-    if (!*target->host.text) /* nothing was wanted yet */
+    if (is_told(facts, hash))
         return;
-    for (unsigned i = 0; i < facts->told_len; i++)
-        if (facts->told[i] == hash)
-            return;
     if (facts->told_len == PROXY_FACTS_MAX) {
         count(command);
         return;
@@ -94,12 +99,35 @@ void facts_denied(struct command *command, const struct target *target, const ch
 
 void facts_done(struct command *command, const struct target *target)
 {
+    const struct network_request request = {.host = &target->host,
+                                            .port = target->port,
+                                            .protocol = target->protocol,
+                                            .is_looked_into = true};
+    struct network_decision decision;
     struct proxy_fact fact;
 
     if (!command->traces)
         return;
+    network_policy_decide(&command->policy, &request, &decision); /* by rules, not by an answer */
     begin(&fact, PROXY_FACT_DONE, target);
+    if (decision.verdict == NETWORK_ALLOW && decision.rule)
+        snprintf(fact.rule, sizeof fact.rule, "%s", decision.rule->origin);
     send_fact(command, &fact);
+}
+
+/* Half of what is told one by one is left for what is refused. */
+void facts_failed(struct command *command, const struct target *target, const char *why)
+{
+    struct facts *facts = &command->facts;
+    uint64_t hash = digest(target, why);
+    struct proxy_fact fact;
+
+    if (is_told(facts, hash) || facts->told_len >= PROXY_FACTS_MAX / 2)
+        return;
+    begin(&fact, PROXY_FACT_FAILED, target);
+    snprintf(fact.reason, sizeof fact.reason, "%s", why);
+    if (send_fact(command, &fact))
+        facts->told[facts->told_len++] = hash;
 }
 
 bool facts_asked(struct command *command, const struct target *target, uint64_t id)

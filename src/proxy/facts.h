@@ -13,7 +13,7 @@ struct target;
 
 struct facts {
     uint64_t told
-        [PROXY_FACTS_MAX]; /* digests of what was refused, so that a program that tries again is told once */
+        [PROXY_FACTS_MAX]; /* digests of what was refused or failed, so that a program that tries again is told once */
     unsigned told_len;
     uint32_t untold;
     uint32_t announced; /* of those */
@@ -22,7 +22,10 @@ struct facts {
 /* `reason`: a word of network_reason_word(), or a sentence about a limit. `rule` may be NULL. */
 void facts_denied(struct command *command, const struct target *target, const char *reason,
                   const char *rule);
-void facts_done(struct command *command, const struct target *target);
+void facts_done(struct command *command, const struct target *target); /* connected, or looked up */
+
+/* What may be reached, and could not be: the program hears a reset, which does not say so. */
+void facts_failed(struct command *command, const struct target *target, const char *why);
 
 /* False: the host cannot be told, so nobody is asked. */
 bool facts_asked(struct command *command, const struct target *target, uint64_t id);

@@ -12,10 +12,10 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/http_message.h"
 #include "base/str.h"
 #include "proxy/connection.h"
 #include "proxy/ended.h"
-#include "proxy/http_message.h"
 #include "proxy/limits.h"
 #include "proxy/refusal.h"
 #include "proxy/upstream.h"
@@ -90,13 +90,15 @@ static const char *judge(struct http_flow *flow, const struct http_request *requ
     struct connection *connection = flow->connection;
     struct network_decision decision;
 
-    if (request->form == HTTP_AUTHORITY || http_head_has_word(&request->head, "Connection", "Host"))
+    if (request->form == HTTP_AUTHORITY)
         return "a request that another proxy would have to make sense of";
     *ret = (struct refusal){.reason = NETWORK_NOT_ALLOWED,
                             .text = "the request is for a host that is not the one connected to"};
     if ((request->authority && !may_name(connection, request->authority)) ||
         (request->host && *request->host && !may_name(connection, request->host)))
         return ret->text;
+    if (request->says_otherwise && connection->command->policy.mode == NETWORK_MODE_LIMITED)
+        return "a field of it says another method, and just the one in its first line is judged";
     *ret = (struct refusal){.reason = NETWORK_MITM_REQUIRED};
     if (ended_has_to(connection)) {
         connection_tell(connection, ret);
@@ -160,8 +162,10 @@ static enum relay_step pass_head(struct http_flow *flow, const struct http_reque
 
     flow->is_switching = request->wants_upgrade && !connection->forwarder &&
                          wants_websocket(request) && !flow->requests && !down->moved && !down->held;
-    if (flow->is_switching)
+    if (flow->is_switching) {
         relay_set_filter(relay, RELAY_DOWN, look_at_reply, LIMIT_HELLO);
+        relay->flows[RELAY_DOWN].ends_all = true; /* nobody reads of the client before the reply */
+    }
     is_anew = connection->forwarder || (request->wants_upgrade && !flow->is_switching);
     if (is_anew && connection->passed)
         return refuse_malformed(flow,
@@ -176,14 +180,6 @@ static enum relay_step pass_head(struct http_flow *flow, const struct http_reque
     return RELAY_GO_ON;
 }
 
-/* A head with such lines never ends for us, and does for servers that take them. */
-static bool has_bare_line_feed(const struct buf *in)
-{
-    const char *at = memchr(in->data, '\n', in->len);
-
-    return at && (at == in->data || at[-1] != '\r');
-}
-
 static enum relay_step take_head(struct http_flow *flow, struct buf *in, struct buf *out)
 {
     char text[HTTP_MESSAGE_HEAD_MAX + 1];
@@ -196,7 +192,7 @@ static enum relay_step take_head(struct http_flow *flow, struct buf *in, struct 
 
     if (len > HTTP_MESSAGE_HEAD_MAX || (!len && in->len >= HTTP_MESSAGE_HEAD_MAX))
         return refuse_malformed(flow, "its head is longer than 8 KiB, which is the limit");
-    if (!len && has_bare_line_feed(in))
+    if (!len && http_head_has_bare_line_feed(in->data, in->len))
         return refuse_malformed(flow, "a line of its head does not end in CR LF");
     if (!len && flow->connection->relay.flows[RELAY_UP].has_ended)
         return refuse_malformed(flow, "its head is not whole");
@@ -282,6 +278,7 @@ static enum relay_step look_at_reply(void *data, struct buf *in, struct buf *out
         buf_consume(in, len);
     } while (reply.is_interim);
     flow->state = reply.head.status == 101 ? SWITCHED : HEAD;
+    connection->relay.flows[RELAY_DOWN].ends_all = false;
     relay_resume(&connection->relay, RELAY_UP);
     return RELAY_OPAQUE;
 }

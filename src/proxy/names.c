@@ -150,7 +150,18 @@ static void on_found(void *data, enum loop_found found, const struct in6_addr *a
     tell(name);
 }
 
-void name_resolve(struct name *name, struct name_waiter *waiter)
+/* A look-up is a message to whoever has the zone. */
+static void tell_look_up(struct name *name, const struct target *asker)
+{
+    const struct target look_up = {
+        .host = name->host, .local_port = asker->local_port, .meant = asker->meant};
+
+    if (!name->is_told)
+        facts_done(name->command, &look_up);
+    name->is_told = true;
+}
+
+void name_resolve(struct name *name, const struct target *asker, struct name_waiter *waiter)
 {
     struct proxy *proxy = name->command->proxy;
     struct net_address addresses[LOOP_ADDRESSES_MAX];
@@ -162,6 +173,7 @@ void name_resolve(struct name *name, struct name_waiter *waiter)
             set(name, LOOP_FOUND, addresses, count);
         } else {
             proxy_refresh_resolver(proxy);
+            tell_look_up(name, asker);
             name->look_up = loop_look_up_start(proxy->resolver, name->host.text, on_found, name);
         }
     }

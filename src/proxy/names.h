@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct command;
+struct target;
 
 enum { NAMES_BUCKETS = 256 };
 
@@ -26,6 +27,7 @@ struct name {
     struct net_address *addresses;
     size_t addresses_len;
     uint64_t fresh_until_ns;
+    bool is_told;                 /* that it was looked up */
     struct loop_look_up *look_up; /* on its way */
     struct list waiting;          /* of name_waiter.in_name */
 };
@@ -56,6 +58,7 @@ struct name *names_at(const struct names *names, const struct net_address *addre
 bool names_is_pool(const struct net_address *address);
 void name_address(const struct name *name, unsigned char ret[4]);
 
-/* Calls back when `found` and `addresses` are known and fresh: from the loop, or at once. */
-void name_resolve(struct name *name, struct name_waiter *waiter);
+/* Calls back when `found` and `addresses` are known and fresh: from the loop, or at once. That it is looked up is told with
+ * the port of `asker`. */
+void name_resolve(struct name *name, const struct target *asker, struct name_waiter *waiter);
 void name_leave(struct name_waiter *waiter);

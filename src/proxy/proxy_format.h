@@ -40,9 +40,14 @@ enum {
 
 /* In the command's network. Below 1024, where a command cannot bind. */
 enum {
-    PROXY_PORT = 1008,     /* TCP on [::], IPv4 too: all that is redirected, and explicit clients */
-    PROXY_DNS_PORT = 1009, /* UDP on 127.0.0.1 and [::1] */
+    PROXY_PORT = 1008, /* TCP on [::], IPv4 too: all that is redirected, and explicit clients */
+    PROXY_DNS_PORT =
+        1009, /* UDP on 127.0.0.1 and [::1]; PROXY_HELLO_LED: port 53 at every address */
 };
+
+/* PROXY_HELLO_LED: the guard connects to PROXY_PORT at the address that is meant, and sends ahead this byte and the port that is
+ * meant, in the order of the network. No explicit client begins so. */
+enum { PROXY_LED = 0, PROXY_LED_BYTES = 3 };
 
 enum proxy_descriptor {
     PROXY_FD_CHANNEL,
@@ -52,8 +57,9 @@ enum proxy_descriptor {
 };
 
 enum proxy_hello_flag {
-    PROXY_HELLO_ASKS = 1,  /* somebody answers: hold what no rule is about */
-    PROXY_HELLO_TRACES = 2 /* tell what is done, too */
+    PROXY_HELLO_ASKS = 1,   /* somebody answers: hold what no rule is about */
+    PROXY_HELLO_TRACES = 2, /* tell what is done, too */
+    PROXY_HELLO_LED = 4,    /* nothing redirects the command's connections: PROXY_LED */
 };
 
 struct proxy_hello {
@@ -94,6 +100,7 @@ enum proxy_fact_kind {
     PROXY_FACT_WITHDRAWN, /* nobody waits for the answer to `id` any more */
     PROXY_FACT_DONE,      /* PROXY_HELLO_TRACES */
     PROXY_FACT_MORE,      /* `count` more were refused, not told one by one */
+    PROXY_FACT_FAILED,    /* it was let through, and there is no server: `reason` */
 };
 
 enum { PROXY_FACTS_MAX = 64, PROXY_HOST_MAX = 256, PROXY_REASON_MAX = 256, PROXY_RULE_MAX = 256 };
@@ -112,7 +119,8 @@ struct proxy_fact {
     uint8_t meant
         [16]; /* the address that the command connected to (SO_ORIGINAL_DST), IPv4 as ::ffff:a.b.c.d; zero: not
                           known. By it, or for what came by UDP by `local_port`, the host finds the program */
-    char host[PROXY_HOST_MAX];     /* the name or address that the program meant */
-    char reason[PROXY_REASON_MAX]; /* "not_allowed", ..., or what limit was hit, in words */
-    char rule[PROXY_RULE_MAX];     /* origin of the rule that decided; "": none is about it */
+    char host[PROXY_HOST_MAX]; /* the name or address that the program meant */
+    char reason
+        [PROXY_REASON_MAX]; /* "not_allowed", ..., or what limit was hit or why it failed, in words */
+    char rule[PROXY_RULE_MAX]; /* origin of the rule that decided; "": none is about it */
 };

@@ -1,5 +1,6 @@
-/* See published.h. A visitor that asks for a socket stays until it has come, since they come in order; what ends it before is
- * the end of the way in alone. */
+/* See published.h. A visitor that has asked for a socket stays until it has come, since they come in order; what ends it
+ * before is the end of the way in alone. Few ask at a time and the others wait for their turn, so that neither what is asked
+ * nor what comes back is ever more than the way in has room for, however slow the init is. */
 #include "proxy/published.h"
 
 #include "base/alloc.h"
@@ -20,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ACCEPT_BATCH = 16 };
+enum { ACCEPT_BATCH = 16, ASKING_MAX = 16 };
 
 #define ACCEPT_PAUSE_NS (100 * CLOCK_NS_PER_MS)
 
@@ -38,7 +39,7 @@ struct published {
 struct visitor {
     struct published *published;
     struct list in_visitors;
-    struct list in_asking;
+    struct list in_way; /* of those that wait, or that ask */
     struct deadline deadline;
     int client, server; /* -1: not there, or the relay has it */
     uint8_t family;     /* of the address that is tried */
@@ -57,7 +58,7 @@ static void visitor_free(struct visitor *visitor)
         relay_reset(visitor->client);
     if (visitor->server >= 0)
         close(visitor->server);
-    list_remove(&visitor->in_asking);
+    list_remove(&visitor->in_way);
     list_remove(&visitor->in_visitors);
     visitor->published->visitors_len--;
     free(visitor);
@@ -101,15 +102,30 @@ static void relay_visitor(struct visitor *visitor)
 
 /* --- connecting --- */
 
+static void ask_next(struct way_in *way_in)
+{
+    struct visitor *visitor;
+
+    while (way_in->asking_len < ASKING_MAX &&
+           (visitor = list_first(&way_in->waiting, struct visitor, in_way))) {
+        list_remove(&visitor->in_way);
+        if (send(way_in->sockets, &visitor->family, sizeof visitor->family,
+                 MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+            visitor_free(visitor);
+        } else {
+            list_append(&way_in->asking, &visitor->in_way);
+            way_in->asking_len++;
+        }
+    }
+}
+
+/* The visitor may be gone then. */
 static void ask_socket(struct visitor *visitor)
 {
     struct way_in *way_in = &visitor->published->command->way_in;
 
-    if (send(way_in->sockets, &visitor->family, sizeof visitor->family,
-             MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        visitor_free(visitor);
-    else
-        list_append(&way_in->asking, &visitor->in_asking);
+    list_append(&way_in->waiting, &visitor->in_way);
+    ask_next(way_in);
 }
 
 /* A server may have just one of the two addresses that `localhost` has. */
@@ -179,17 +195,19 @@ static void on_socket(void *data, int fd, unsigned ready)
 
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    visitor = list_first(&way_in->asking, struct visitor, in_asking);
+    visitor = list_first(&way_in->asking, struct visitor, in_way);
     if (len <= 0 || count > 1 || !visitor) { /* the command has ended */
         pass_close(fds, count);
         way_in_done(way_in);
         return;
     }
-    list_remove(&visitor->in_asking);
+    list_remove(&visitor->in_way);
+    way_in->asking_len--;
     if (count)
         connect_visitor(visitor, fds[0]);
     else
         visitor_free(visitor);
+    ask_next(way_in);
 }
 
 /* --- who comes --- */
@@ -201,11 +219,25 @@ static void accept_again(void *data)
     loop_watch_set(published->watch, LOOP_READ);
 }
 
+static void tell_limit(const struct published *published)
+{
+    static const char why[] =
+        "1024 connections from outside are open at this published port, which is the limit";
+    struct target target = {.port = published->port,
+                            .protocol = network_protocol_of_port(published->port),
+                            .meant = {.bytes = {[10] = 0xff, 0xff, 127, 0, 0, 1}}};
+
+    _Static_assert(LIMIT_VISITORS == 1024, "the sentence says so");
+    net_host_from_address(&target.meant, &target.host);
+    facts_failed(published->command, &target, why);
+}
+
 static void visitor_new(struct published *published, int client)
 {
     struct visitor *visitor;
 
     if (published->visitors_len == LIMIT_VISITORS) {
+        tell_limit(published);
         relay_reset(client);
         return;
     }
@@ -265,6 +297,7 @@ void way_in_done(struct way_in *way_in)
     loop_watch_free(TAKE_PTR(way_in->watch));
     if (way_in->sockets >= 0)
         close(TAKE_FD(way_in->sockets));
+    way_in->asking_len = 0;
 }
 
 void published_add(struct command *command, uint16_t port, const int fds[PROXY_WAYS_IN])

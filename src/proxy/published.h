@@ -21,7 +21,9 @@ struct way_in {
     int sockets; /* -1: nothing is published */
     struct loop_watch *watch;
     struct list published;
-    struct list asking; /* visitors that wait for a socket, in the order in which they come */
+    struct list waiting; /* visitors that will ask for a socket */
+    struct list asking;  /* that have, in the order in which sockets come */
+    unsigned asking_len;
 };
 
 void way_in_init(struct way_in *way_in);

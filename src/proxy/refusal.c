@@ -21,6 +21,8 @@ static const char *status_text(int status)
         return "Forbidden";
     case 405:
         return "Method Not Allowed";
+    case 408:
+        return "Request Timeout";
     case 502:
         return "Bad Gateway";
     case 504:

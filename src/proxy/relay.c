@@ -157,6 +157,15 @@ static void splice_out(struct relay *relay, enum relay_direction direction)
         flow->waits = LOOP_READ;
 }
 
+/* splice(2) does not get past a byte that is marked as urgent, which comes in its place here (SO_OOBINLINE). */
+static ssize_t step_over_mark(int fd, const struct pipe *pipe)
+{
+    char byte;
+    ssize_t len = recv(fd, &byte, 1, MSG_DONTWAIT);
+
+    return len > 0 ? write(pipe->write, &byte, 1) : len;
+}
+
 static void splice_in(struct relay *relay, enum relay_direction direction)
 {
     struct relay_flow *flow = &relay->flows[direction];
@@ -170,6 +179,8 @@ static void splice_in(struct relay *relay, enum relay_direction direction)
     }
     len = splice(source_of(relay, direction), NULL, flow->pipe->write, NULL, LIMIT_PIPE,
                  SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (len < 0 && errno == EAGAIN)
+        len = step_over_mark(source_of(relay, direction), flow->pipe);
     if (len > 0) {
         flow->held = (size_t)len;
         flow->is_little = len < LITTLE;
@@ -319,9 +330,13 @@ static void on_ready(void *data, int fd, unsigned ready)
 
 void relay_init(struct relay *relay, struct loop *loop, int client, int server)
 {
+    const int on = 1;
+
     *relay = (struct relay){.loop = loop};
     relay->ends[RELAY_UP].fd = client;
     relay->ends[RELAY_DOWN].fd = server;
+    for (unsigned i = 0; i < 2; i++)
+        setsockopt(relay->ends[i].fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
 }
 
 void relay_set_filter(struct relay *relay, enum relay_direction direction, relay_filter_fn *filter,

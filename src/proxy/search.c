@@ -75,6 +75,18 @@ size_t search_prefix_len(const struct search *search, const char *name)
     return shortest;
 }
 
+bool search_leads_to(const struct search *search, const char *name, const char *target)
+{
+    size_t len = strlen(name);
+
+    if (strncmp(target, name, len) != 0 || target[len] != '.')
+        return false;
+    for (size_t i = 0; i < search->len; i++)
+        if (str_eq(target + len + 1, search->domains[i]))
+            return true;
+    return false;
+}
+
 static void forget(struct search_guesses *guesses, size_t index)
 {
     free(guesses->list[index].name);

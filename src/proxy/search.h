@@ -22,6 +22,10 @@ void search_read(struct search *ret, const char *resolv_conf);
 /* Of what stands in front of the longest of the domains that the name is below; 0: it is below none. */
 size_t search_prefix_len(const struct search *search, const char *name);
 
+/* Who means `target` may say `name`, and leave the rest to the resolver: what a program calls a host by, it also says in
+ * Host and to TLS. */
+bool search_leads_to(const struct search *search, const char *name, const char *target);
+
 /* What a command's resolvers have tried lately, and was not told. */
 struct search_guesses {
     struct {

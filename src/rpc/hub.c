@@ -234,20 +234,13 @@ static struct rpc_listener *hub_add_listener(struct rpc_hub *hub, struct rpc_lis
     return listener;
 }
 
-/* A peer that speaks lines on descriptors 0 and 1. They are replaced by /dev/null, so that nothing
- * else that reads or prints gets between the messages. */
+/* A peer that speaks lines on descriptors 0 and 1. */
 static int attach_stdio(struct rpc_hub *hub, struct err *err)
 {
-    AUTO_CLOSE int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    AUTO_CLOSE int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int in;
+    int out;
 
-    if (in < 0 || out < 0)
-        return err_sys(err, "stdio: descriptors 0 and 1 have to be open");
-    /* allow dup2: descriptors 0 and 1 are meant to reach children, who get nothing here */
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
-        return err_sys(err, "stdio: /dev/null");
-    return rpc_hub_attach(hub, TAKE_FD(in), TAKE_FD(out), err) ? 0 : -1;
+    return !stream_take_stdio(&in, &out, err) && rpc_hub_attach(hub, in, out, err) ? 0 : -1;
 }
 
 static int check_exposure(const struct rpc_hub *hub, const struct rpc_address *address,
@@ -309,11 +302,12 @@ struct rpc_listener *rpc_hub_adopt(struct rpc_hub *hub, int fd, struct err *err)
 struct rpc_peer *rpc_hub_attach(struct rpc_hub *hub, int in, int out, struct err *err)
 {
     struct stream *stream = stream_new(hub->loop, in, out, err);
+    bool is_pair = in == out;
     struct rpc_peer *peer;
 
     if (!stream)
         return NULL;
-    peer = peer_new(hub, stream, RPC_STDIO, "stdio");
+    peer = peer_new(hub, stream, is_pair ? RPC_UNIX : RPC_STDIO, is_pair ? "attached" : "stdio");
     peer_start_open(peer);
     return peer;
 }

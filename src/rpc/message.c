@@ -246,7 +246,9 @@ static int message_read_answer(const struct json_at *root, struct rpc_message *m
 
 /* Without the long strings first; if that fails, all of it again, for the place of what is wrong.
  */
-static json_t *message_parse_json(const char *text, size_t len, struct err *err)
+typedef json_t *json_parse_fn(const char *text, size_t len, struct err *err);
+
+static json_t *parse_by(json_parse_fn *parse, const char *text, size_t len, struct err *err)
 {
     AUTO(json_bulk_done) struct json_bulk bulk;
     json_t *root;
@@ -257,20 +259,26 @@ static json_t *message_parse_json(const char *text, size_t len, struct err *err)
         err_set(err, ERR_INVALID, "more than %d values in one message", RPC_VALUES_MAX);
         return NULL;
     }
-    root = json_parse(bulk.text, bulk.len, err);
+    root = parse(bulk.text, bulk.len, err);
     if (!root && bulk.span_count)
-        return json_parse(text, len, err);
+        return parse(text, len, err);
     json_bulk_restore(&bulk, root);
     return root;
 }
 
-int rpc_message_parse(const char *text, size_t len, struct rpc_message *ret, struct err *err)
+json_t *rpc_json_parse(const char *text, size_t len, struct err *err)
+{
+    return parse_by(json_parse, text, len, err);
+}
+
+static int message_parse_by(json_parse_fn *parse, const char *text, size_t len,
+                            struct rpc_message *ret, struct err *err)
 {
     AUTO(rpc_message_done) struct rpc_message message = {0};
     struct json_at root;
     struct json_at id;
 
-    message.root = message_parse_json(text, len, err);
+    message.root = parse_by(parse, text, len, err);
     if (!message.root)
         return -1;
     root = json_at_root(message.root);
@@ -285,6 +293,16 @@ int rpc_message_parse(const char *text, size_t len, struct rpc_message *ret, str
         return -1;
     *ret = rpc_message_take(&message);
     return 0;
+}
+
+int rpc_message_parse(const char *text, size_t len, struct rpc_message *ret, struct err *err)
+{
+    return message_parse_by(json_parse, text, len, ret, err);
+}
+
+int rpc_message_parse_nul(const char *text, size_t len, struct rpc_message *ret, struct err *err)
+{
+    return message_parse_by(json_parse_nul, text, len, ret, err);
 }
 
 void rpc_message_done(struct rpc_message *message)
@@ -377,7 +395,7 @@ json_t *rpc_message_find_id(const char *text, size_t len, bool *ret_is_request)
     struct err ignored; /* the caller had it before */
 
     *ret_is_request = false;
-    if (at == end || *at++ != '{' || (root = message_parse_json(text, len, &ignored)))
+    if (at == end || *at++ != '{' || (root = rpc_json_parse(text, len, &ignored)))
         return NULL;
     while (next_member(&at, end, &key, &value)) {
         if (span_is(&key, "\"id\"")) {

@@ -55,9 +55,15 @@ struct rpc_message {
     const json_t *data;     /* may be NULL */
 };
 
+/* JSON that a peer sent: as json_parse(), with RPC_VALUES_MAX values at most, and quick with long strings. */
+json_t *rpc_json_parse(const char *text, size_t len, struct err *err);
+
 /* ERR_INVALID when the text is no message; the text of the error then fits behind the prefix that
  * the answer with id -1 begins with. */
 int rpc_message_parse(const char *text, size_t len, struct rpc_message *ret, struct err *err);
+
+/* The same, and texts may hold NUL. */
+int rpc_message_parse_nul(const char *text, size_t len, struct rpc_message *ret, struct err *err);
 
 /* The id of an object that cannot be parsed (a NUL or a number beyond 64 bits, a key twice, too many
  * values or levels), so that its sender need not wait for ever: found by quotes and brackets. New

@@ -86,7 +86,8 @@ static void peer_message(void *data, const char *text, size_t len)
     if (!peer_is_open(peer))
         return;
     peer->hub->stats.messages_in++;
-    if (rpc_message_parse(text, len, &message, &err)) {
+    if ((options->takes_nul ? rpc_message_parse_nul : rpc_message_parse)(text, len, &message,
+                                                                         &err)) {
         if (peer->is_server)
             rpc_peer_close(peer, RPC_CLOSE_PROTOCOL, "the server sent what is no message");
         else

@@ -79,11 +79,14 @@ struct rpc_hub_options {
     void *data;                          /* for the handlers */
     const struct rpc_auth *auth; /* borrowed; of ws listeners; NULL: processes that could do by
                                             themselves what this one does (peer_admission.h) */
-    unsigned max_peers;          /* open connections; 256 */
-    size_t message_max;          /* bytes of one incoming message; 64 MiB */
-    size_t queue_high;           /* bytes: no room from here on; 1 MiB */
-    size_t queue_low;            /* bytes: room again from here on; 256 KiB */
-    size_t queue_stop;           /* bytes: not read from here on; 4 MiB */
+    bool
+        takes_nul; /* texts of messages may hold NUL, as what commands write does: the owner takes their
+                       lengths */
+    unsigned max_peers; /* open connections; 256 */
+    size_t message_max; /* bytes of one incoming message; 64 MiB */
+    size_t queue_high;  /* bytes: no room from here on; 1 MiB */
+    size_t queue_low;   /* bytes: room again from here on; 256 KiB */
+    size_t queue_stop;  /* bytes: not read from here on; 4 MiB */
 };
 
 struct rpc_hub *rpc_hub_new(struct loop *loop, const struct rpc_hub_options *options);
@@ -99,7 +102,8 @@ struct rpc_listener *rpc_hub_listen(struct rpc_hub *hub, const struct rpc_addres
 struct rpc_listener *rpc_hub_adopt(struct rpc_hub *hub, int fd, struct err *err);
 
 /* A connected stream that speaks JSON lines (a socket, pipes, files), `in` to read from and `out`
- * to write to, which may be the same; both become the hub's. on_open comes in the next round. */
+ * to write to; both become the hub's. The same socket for both is a peer of RPC_UNIX, of which there
+ * may be many; two descriptors are that of RPC_STDIO. on_open comes in the next round. */
 struct rpc_peer *rpc_hub_attach(struct rpc_hub *hub, int in, int out, struct err *err);
 
 /* --- the other way round --- */

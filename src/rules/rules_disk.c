@@ -270,8 +270,8 @@ static int open_locked(const char *path, int flags, char **ret_real, int *ret_he
     AUTO_CLOSE int fd = -1;
     struct stat st;
 
-    if (flags & O_CREAT && mkdir(dir, 0755) && errno != EEXIST)
-        return err_sys(err, "making the directory %s", dir);
+    if (flags & O_CREAT && fd_make_dirs(dir, 0755, err))
+        return -1;
     held = lock(real, err);
     if (held < 0)
         return -1;

@@ -132,6 +132,9 @@ unsigned sandbox_watch(const struct sandbox *sandbox);
 /* What the command will be held to: the map given, and what was added for Cordon's own paths. */
 const struct access_map *sandbox_access(const struct sandbox *sandbox);
 
+/* Adds what a command gets of `env`: with what presets and the network set in it, and without secrets. */
+void sandbox_env(const struct sandbox *sandbox, char *const *env, struct strv *ret);
+
 /* `new` asks for no other sandbox than `old`, which one was made for. Both sorted. */
 bool map_is_same(const struct access_map *old, const struct access_map *new);
 
@@ -220,6 +223,7 @@ struct launch {
     struct guard_channel *channel; /* NULL: no guard */
     struct proxied *proxied;       /* NULL: the network does not lead to the proxy */
     struct way_in *way_in;         /* NULL: no port is published */
+    struct told_connect *told;     /* what either has told last; NULL: nothing yet */
     struct launcher *launcher;
 };
 
@@ -283,6 +287,7 @@ struct launch_connect {
     enum network_protocol protocol;
     const char *reason; /* of network_reason_word(), or what limit was hit, in words; "" */
     const char *rule;   /* origin of the rule that decided; "": none is about it */
+    bool has_failed;    /* it was let through, and there is no server for it: `reason` says why */
 };
 
 /* The next fact; false when there is none for now. What `ret` points to is good until the next call

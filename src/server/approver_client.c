@@ -9,10 +9,13 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/str.h"
 #include "rpc/rpc.h"
+#include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/model/model_request.h"
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -91,6 +94,19 @@ static void on_answer(void *data, const struct rpc_message *message)
     approvals_answer(approvals, id, &answer, &err); /* another approver may have been faster */
 }
 
+/* Of the oldest request that waits for the command that asks, so that its client knows to what the question belongs. */
+static void add_request(json_t *params, const struct client *client, int number)
+{
+    const struct call *call;
+
+    list_for_each(call, &client->calls, in_client) {
+        if (!number || model_request_session(call) != number)
+            continue;
+        json_object_set(params, "requestId", (json_t *)call->message.id);
+        return;
+    }
+}
+
 static void client_ask(struct approver *approver, const struct approval_request *question)
 {
     struct approver_client *self = (struct approver_client *)approver;
@@ -109,6 +125,7 @@ static void client_ask(struct approver *approver, const struct approval_request 
     asked->next = self->questions;
     self->questions = asked;
     params = client_session_question(self->session, approval_request_to_json(question));
+    add_request(params, self->session->client, question->number);
     asked->id = alloc_str(json_string_value(json_object_get(params, "approvalId")));
     call.params = params;
     call.data = asked;

@@ -52,6 +52,14 @@ void calls_drop(struct client *client)
     }
 }
 
+void call_cancel(struct call *call, const char *message)
+{
+    void (*on_gone)(void *data) = TAKE_PTR(call->on_gone);
+
+    on_gone(call->data);
+    call_fail_data(call, RPC_INVALID_REQUEST, message, json_pack("{s:s}", "reason", "cancelled"));
+}
+
 const json_t *call_params(const struct call *call)
 {
     static json_t *nothing;

@@ -55,6 +55,9 @@ void call_on_gone(struct call *call, void (*on_gone)(void *data), void *data);
 /* No answer can come any more: tells the handlers. */
 void calls_drop(struct client *client);
 
+/* The same of one that waits with an on_gone: its answer is this error. */
+void call_cancel(struct call *call, const char *message);
+
 /* --- answering: each ends the call --- */
 
 void call_reply(struct call *call, json_t *result); /* takes the reference */

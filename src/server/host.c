@@ -1,15 +1,16 @@
 /* See host.h. */
 #include "server/host.h"
 
+#include "base/account.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "server/rpc_path.h"
 
 #include <jansson.h>
 #include <limits.h>
 #include <nettle/sha2.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,12 @@
 char *host_home(void)
 {
     const char *home = getenv("HOME");
-    const struct passwd *user;
+    AUTO(account_done) struct account user = {0};
 
     if (home && *home == '/')
         return path_clean("/", home);
-    user = getpwuid(geteuid());
-    return path_clean("/", user ? user->pw_dir : "/");
+    account_find(&user);
+    return user.home ? TAKE_PTR(user.home) : alloc_str("/");
 }
 
 /* NULL: not set. */
@@ -67,6 +68,7 @@ char *host_codex_find(struct err *err)
 static const struct {
     const char *name;
     bool is_there;
+    bool wants_http; /* with cordon-http alone, which a tarball does not have */
 } capabilities[] = {
     {"networkProxyLaunch", true},
     {"networkProxyReviewDomains", true},
@@ -76,7 +78,7 @@ static const struct {
     {"fsWatchMissing", true},
     {"capabilityDiscoveryV2", true},
     {"environmentConfigRead", true},
-    {"httpHeaderEnvVars", true},
+    {"httpHeaderEnvVars", true, true},
     {"sandboxedFileStreaming", true},
     {"fileWriteStreaming", true},
     {"shellSnapshotV2", false},
@@ -84,14 +86,19 @@ static const struct {
     {"linuxRootWritePreservesDevices", true},
     {"linuxApprovedRootWritePreservesRestrictions", true},
     {"sandboxProfiles", true}, /* ours: a profile of the server's user may be named as a sandbox */
+    {"http", true, true},      /* ours: http/request */
 };
 
 static json_t *capabilities_to_json(void)
 {
     json_t *object = json_object();
+    struct err ignored;
+    AUTO_FREE char *http = program_find("cordon-http", &ignored);
 
     for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++)
-        json_object_set_new(object, capabilities[i].name, json_boolean(capabilities[i].is_there));
+        json_object_set_new(
+            object, capabilities[i].name,
+            json_boolean(capabilities[i].is_there && (http || !capabilities[i].wants_http)));
     return object;
 }
 
@@ -99,9 +106,13 @@ static json_t *capabilities_to_json(void)
 static json_t *shell_to_json(void)
 {
     const char *named = getenv("SHELL");
-    const struct passwd *user = named && *named ? NULL : getpwuid(geteuid());
-    const char *path = named && *named ? named : user ? user->pw_shell : "";
+    AUTO(account_done) struct account user = {0};
+    const char *path = named && *named ? named : "";
 
+    if (!*path) {
+        account_find(&user);
+        path = user.shell ? user.shell : "";
+    }
     if (*path != '/' || access(path, X_OK))
         path = "/bin/sh";
     return json_pack("{s:s, s:s}", "name", path_name(path), "path", path);

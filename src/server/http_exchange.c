@@ -143,7 +143,9 @@ static int exchange_launch(struct http_exchange *exchange, const struct http_opt
         .data = exchange,
     };
 
-    exchange->process = program ? process_start(&process, err) : NULL;
+    if (!program)
+        return err_wrap(err, "http/request works with the .deb of Cordon, or one built here");
+    exchange->process = process_start(&process, err);
     return exchange->process ? 0 : -1;
 }
 

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/program.h"
 #include "base/str.h"
+#include "policy/narrow.h"
 #include "policy/profile_json.h"
 #include "server/rpc_path.h"
 #include "timeline/timeline.h"
@@ -45,14 +46,22 @@ static char *read_path(const struct json_at *at, enum rpc_code *ret_code, struct
     return path;
 }
 
-static int add_root(const struct json_at *at, struct sandbox_request *ret, enum rpc_code *ret_code,
-                    struct err *err)
+/* An array of such, or nothing. */
+static int read_paths(const struct json_at *list, struct strv *ret, enum rpc_code *ret_code,
+                      struct err *err)
 {
-    AUTO_FREE char *path = read_path(at, ret_code, err);
+    size_t len = 0;
 
-    if (!path)
+    if (json_at_is_given(list) && json_at_array(list, &len, err))
         return -1;
-    strv_push(&ret->roots, path);
+    for (size_t i = 0; i < len; i++) {
+        struct json_at item = json_at_item(list, i);
+        char *path = read_path(&item, ret_code, err);
+
+        if (!path)
+            return -1;
+        strv_push_take(ret, path);
+    }
     return 0;
 }
 
@@ -87,17 +96,8 @@ static int read_roots(const struct json_at *root, struct sandbox_request *ret,
 {
     struct json_at context;
     struct json_at list = field_of_context(root, &context, "workspaceRoots");
-    size_t len = 0;
 
-    if (json_at_is_given(&list) && json_at_array(&list, &len, err))
-        return -1;
-    for (size_t i = 0; i < len; i++) {
-        struct json_at item = json_at_item(&list, i);
-
-        if (add_root(&item, ret, ret_code, err))
-            return -1;
-    }
-    return 0;
+    return read_paths(&list, &ret->roots, ret_code, err);
 }
 
 static int check_cwd(const struct json_at *root, const char *cwd, struct sandbox_request *ret,
@@ -192,13 +192,16 @@ static int read_older(const struct json_at *root, struct sandbox_request *ret,
     struct json_at mode = json_at_field(root, "mode");
     struct json_at dir = json_at_field(root, "sandboxPolicyCwd");
     size_t word;
+    char *path;
 
     if (json_at_word(&mode, words, &word, err) || read_older_profile(root, ret, err))
         return -1;
     if (!dir.value)
         return err_set(err, ERR_INVALID, "missing field `sandboxPolicyCwd`");
-    if (add_root(&dir, ret, ret_code, err))
+    path = read_path(&dir, ret_code, err);
+    if (!path)
         return -1;
+    strv_push_take(&ret->roots, path);
     ret->mode = ret->profile.kind == PROFILE_DISABLED ? SANDBOX_DISABLED : modes[word];
     ret->type = ret->mode == SANDBOX_DISABLED ? "none" : "linux-seccomp";
     return 0;
@@ -245,6 +248,10 @@ struct named {
     size_t entries_len;
     struct strv sockets;
     struct strv presets;
+    struct strv roots;     /* in place of cwd */
+    char *within;          /* what is in them is no wider than in this; NULL: it may be */
+    struct profile narrow; /* if it is */
+    bool is_narrowed;
 };
 
 static void named_done(struct named *named)
@@ -255,6 +262,9 @@ static void named_done(struct named *named)
     network_policy_done(&named->hosts);
     strv_done(&named->sockets);
     strv_done(&named->presets);
+    strv_done(&named->roots);
+    free(named->within);
+    profile_done(&named->narrow);
 }
 
 bool sandbox_is_by_name(const json_t *sandbox)
@@ -357,6 +367,39 @@ static int read_hosts(const struct json_at *root, struct network_policy *ret, st
     return json_at_is_given(&binding) ? json_at_bool(&binding, &ret->allow_local_binding, err) : 0;
 }
 
+/* What of it is not known is left out: so it narrows less, and never widens. */
+static int read_narrow(const struct json_at *root, struct named *ret, struct err *err)
+{
+    AUTO(strv_done) struct strv ignored = {0};
+    struct json_at narrow = json_at_field(root, "narrow");
+
+    ret->is_narrowed = json_at_is_given(&narrow);
+    if (!ret->is_narrowed)
+        return 0;
+    if (profile_from_json(narrow.value, &ignored, &ret->narrow, err))
+        return err_wrap(err, "narrow");
+    for (size_t i = 0; i < ret->narrow.entries.len; i++) {
+        char **origin = &ret->narrow.entries.items[i].origin;
+        AUTO_FREE char *place = *origin;
+
+        *origin = alloc_strf(PROFILE_OF_CLIENT ", %s", place);
+    }
+    return 0;
+}
+
+static int read_chosen_roots(const struct json_at *root, struct named *ret, enum rpc_code *ret_code,
+                             struct err *err)
+{
+    struct json_at roots = json_at_field(root, "roots");
+    struct json_at within = json_at_field(root, "within");
+
+    if (read_paths(&roots, &ret->roots, ret_code, err))
+        return -1;
+    if (json_at_is_given(&within))
+        ret->within = read_path(&within, ret_code, err);
+    return json_at_is_given(&within) && !ret->within ? -1 : 0;
+}
+
 static int named_read(const json_t *object, struct named *ret, enum rpc_code *ret_code,
                       struct err *err)
 {
@@ -364,7 +407,7 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
         "profile",  "cwd",     "network",    "watch",     "deny",      "readable",
         "writable", "sockets", "judge",      "mode",      "protect",   "with",
         "tmp",      "git",     "allowHosts", "denyHosts", "hostPorts", "allowLocalBinding",
-        "publish",  NULL};
+        "publish",  "roots",   "within",     "narrow",    NULL};
     static const char *const judges[] = {"command", "every-exec", NULL};
     static const char *const gits[] = {"read", "commit", NULL};
     static const char *const modes[] = {"auto", "require", "disabled", "landlock", NULL};
@@ -390,7 +433,8 @@ static int named_read(const json_t *object, struct named *ret, enum rpc_code *re
         read_word(&root, "mode", modes, &mode, err) || read_protect(&root, &ret->protect, err) ||
         read_hosts(&root, &ret->hosts, err) || read_entries(&root, ret, err) ||
         json_at_strings(&root, "sockets", &ret->sockets, err) ||
-        json_at_strings(&root, "with", &ret->presets, err))
+        json_at_strings(&root, "with", &ret->presets, err) || read_narrow(&root, ret, err) ||
+        read_chosen_roots(&root, ret, ret_code, err))
         return -1;
     ret->network = (enum workspace_network)network;
     ret->watch = (enum workspace_watch)watch;
@@ -481,8 +525,10 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
         .allow_host = "sandbox.allowHosts",
         .host_port = "sandbox.hostPorts",
         .publish = "sandbox.publish",
+        .allow_local_binding = "sandbox.allowLocalBinding",
         .socket = "sandbox.sockets",
         .with = "sandbox.with",
+        .narrow = PROFILE_OF_CLIENT,
         .paths = {"sandbox.deny", "sandbox.readable", "sandbox.writable"},
     };
     AUTO(named_done) struct named named = {.profile = name_of(call)};
@@ -500,7 +546,12 @@ static struct workspace *make_named(struct workspaces *workspaces, const char *k
         err_wrap(err, "sandbox");
         return NULL;
     }
-    asked.dir = asked.root = named.cwd ? named.cwd : call->cwd;
+    asked.dir = named.cwd ? named.cwd : call->cwd;
+    asked.root = named.roots.len ? NULL : asked.dir;
+    asked.roots = strv_view(&named.roots);
+    asked.canonical_roots = named.roots.len;
+    asked.within = named.roots.len ? named.within : NULL;
+    asked.narrow = named.is_narrowed ? &named.narrow : NULL;
     if (named.profile && !str_eq(named.profile, SANDBOX_DEFAULT))
         asked.profile_name = named.profile;
     asked.network = named.network;
@@ -552,7 +603,11 @@ static struct workspace *make(struct workspaces *workspaces, const char *key,
 {
     AUTO(sandbox_request_done) struct sandbox_request request = {.type = "none"};
     struct workspace_request asked = {
-        .tmpdir = call->tmpdir, .has_no_env = true, .audit_topics = call->audit_topics};
+        .tmpdir = call->tmpdir,
+        .has_no_env = true,
+        .audit_topics = call->audit_topics,
+        .tells_connects = call->hosts != NULL,
+    };
     const char *name = name_of(call);
 
     if (name ? !str_eq(name, SANDBOX_NONE) : json_object_get(call->sandbox, "profile") != NULL) {

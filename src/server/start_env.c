@@ -95,8 +95,7 @@ void start_env_build(const json_t *policy, const json_t *env, struct strv *ret)
     }
 }
 
-void start_env_for_call(const json_t *policy, const json_t *env, const struct config *config,
-                        struct strv *ret)
+void start_env_own(const struct config *config, struct strv *ret, struct environment_report *report)
 {
     struct environment_request request = {
         .base = environ,
@@ -106,8 +105,14 @@ void start_env_for_call(const json_t *policy, const json_t *env, const struct co
 
     if (config)
         request.policy = config_environment(config);
+    environment_build(&request, ret, report);
+}
+
+void start_env_for_call(const json_t *policy, const json_t *env, const struct config *config,
+                        struct strv *ret)
+{
     if (!policy)
-        environment_build(&request, ret, NULL);
+        start_env_own(config, ret, NULL);
     start_env_build(policy, env, ret);
 }
 

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 struct config;
+struct environment_report;
 
 /* `policy` is envPolicy, or NULL: then `env` is all there is. Both are checked. `ret` is complete
  * and ordered as it came; two names never get into it, nor do Cordon's own secrets. */
@@ -15,6 +16,10 @@ void start_env_build(const json_t *policy, const json_t *env, struct strv *ret);
  * server's configuration counts (NULL: there is none). */
 void start_env_for_call(const json_t *policy, const json_t *env, const struct config *config,
                         struct strv *ret);
+
+/* What the server's configuration gives alone, and, unless NULL, what it leaves out and why. */
+void start_env_own(const struct config *config, struct strv *ret,
+                   struct environment_report *report);
 
 /* The variables by which programs are told of the proxy in the command's own network, in place of those that are there. */
 void start_env_add_proxy(bool has_socks, bool allows_local_binding, struct strv *env);

@@ -327,7 +327,8 @@ void timeline_add(struct timeline *timeline, const struct launch_fact *fact)
         exec_tree_add(timeline->execs, fact);
     switch (fact->kind) {
     case FACT_DENIED:
-        add_call(timeline, fact, TIMELINE_DENIED);
+        if (!fact->connect || !fact->connect->has_failed)
+            add_call(timeline, fact, TIMELINE_DENIED);
         break;
     case FACT_DONE:
         if (!fact->error) /* a yes does not make it work */

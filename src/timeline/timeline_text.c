@@ -41,15 +41,18 @@ static void set_id(json_t *json, const char *key, uint64_t id)
     json_object_set_new(json, key, id ? json_integer((json_int_t)id) : json_null());
 }
 
-/* "host:port" or "[host]:port" in two. */
+/* "host:port" or "[host]:port" in two; a name that was looked up has no port. */
 static void set_address(json_t *json, const struct timeline_event *event)
 {
     const char *colon = event->path ? strrchr(event->path, ':') : NULL;
     bool is_bracketed = event->path && *event->path == '[';
     AUTO_FREE char *host = NULL;
 
-    if (!colon || colon < event->path + 2 * is_bracketed)
+    if (!colon || colon < event->path + 2 * is_bracketed) {
+        set_text(json, "host", event->path);
+        set_id(json, "port", 0);
         return;
+    }
     host = alloc_strn(event->path + is_bracketed,
                       (size_t)(colon - event->path) - 2 * (size_t)is_bracketed);
     set_text(json, "host", host);

@@ -87,13 +87,22 @@ static void encrypt(struct pump *pump)
 static void why_not(const struct pump *pump, char ret[WHY_BYTES])
 {
     long verified = SSL_get_verify_result(pump->options.ssl);
-    const char *reason = ERR_reason_error_string(ERR_peek_error());
+    const unsigned long error = ERR_peek_error();
+    const char *reason = ERR_reason_error_string(error);
 
     if (!SSL_is_server(pump->options.ssl) && verified != X509_V_OK)
         snprintf(ret, WHY_BYTES, "the server's certificate is not trusted: %s",
                  X509_verify_cert_error_string(verified));
+    else if (SSL_is_server(pump->options.ssl) &&
+             ERR_GET_REASON(error) == SSL_R_NO_APPLICATION_PROTOCOL)
+        snprintf(ret, WHY_BYTES,
+                 "the client wants HTTP/2, or another protocol, alone: where TLS is ended it is "
+                 "HTTP/1.1 that is spoken");
     else if (SSL_is_server(pump->options.ssl))
-        snprintf(ret, WHY_BYTES, "the client ended TLS: %s", reason ? reason : "it hung up");
+        snprintf(ret, WHY_BYTES,
+                 "the client ended TLS: %s (its program has to trust the certificates of "
+                 "SSL_CERT_FILE)",
+                 reason ? reason : "it hung up");
     else
         snprintf(ret, WHY_BYTES, "the server does not speak TLS as it should: %s",
                  reason ? reason : "it hung up");

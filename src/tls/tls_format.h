@@ -17,6 +17,11 @@
 
 #define TLS_PROGRAM "cordon-tls"
 
+/* Where distributions keep the certificates that are trusted, in one file: Debian, Red Hat, Alpine, SUSE. */
+#define TLS_ROOTS                                                                                  \
+    "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem", \
+        "/etc/ssl/ca-bundle.pem"
+
 enum {
     TLS_MAGIC = 0x534c5443,
     TLS_VERSION = 1,

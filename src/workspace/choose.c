@@ -5,6 +5,8 @@
 #include "base/auto.h"
 #include "base/str.h"
 #include "policy/config/config.h"
+#include "policy/narrow.h"
+#include "policy/network_hook.h"
 #include "policy/profile.h"
 
 #include <stdlib.h>
@@ -62,6 +64,8 @@ static int choose_profile(struct workspace *workspace, const struct workspaces_o
         strv_push(&workspace->roots, request->root);
     if (request->roots)
         strv_push_all(&workspace->roots, request->roots);
+    workspace->canonical_roots = request->canonical_roots;
+    workspace->within = alloc_str(request->within);
     strv_push_all(&workspace->roots, strv_view(&chosen.workspace_roots));
     add_presets(workspace, strv_view(&chosen.presets), chosen.presets_from);
     if (request->words)
@@ -154,48 +158,85 @@ static int check_publications(const struct workspace *workspace, const char *wor
     return 0;
 }
 
-/* A rule that opens something says that there is a network, so that nobody has to say it twice. What is
- * asked to be held is refused where nothing holds it. */
-static int choose_hosts(struct workspace *workspace, const struct workspace_request *request,
-                        struct err *err)
+/* What is asked for here is here; what a profile says may be for others. */
+static int check_credentials(const struct network_hooks *hooks, const char *word, struct err *err)
+{
+    for (size_t i = 0; hooks && i < hooks->credentials_len; i++)
+        if (!getenv(hooks->credentials[i].name))
+            return err_set(err, ERR_NOT_FOUND,
+                           "%s %s: there is no such variable: set it, here and not in the command",
+                           word, hooks->credentials[i].name);
+    return 0;
+}
+
+/* Whoever names hosts or ports wants these and no others: so the network is proxied, and nobody has to say it twice, unless
+ * they have said which it is. */
+static void lead_to_proxy(struct workspace *workspace, const struct workspace_request *request)
+{
+    const struct network_policy *hosts = request->hosts;
+    const struct network_rule *opens = find_rule(hosts, false);
+
+    if (request->network != WORKSPACE_NETWORK_OF_PROFILE || workspace->mode == SANDBOX_DISABLED ||
+        workspace->profile.network == NETWORK_PROXIED)
+        return;
+    if (opens)
+        set_network(workspace, NETWORK_PROXIED, alloc_str(opens->origin));
+    else if (hosts->host_ports_len)
+        set_network(workspace, NETWORK_PROXIED,
+                    alloc_strf("%s %u", request->words->host_port, hosts->host_ports[0]));
+}
+
+/* What is asked to be held is refused where nothing holds it; and what would have no effect. */
+static int check_hosts(const struct workspace *workspace, const struct workspace_request *request,
+                       struct err *err)
 {
     const struct workspace_words *words = request->words;
-    struct profile *profile = &workspace->profile;
-    bool is_bare = workspace->mode == SANDBOX_DISABLED;
-    const struct network_rule *opens;
-    const struct network_rule *narrows;
+    const struct network_policy *hosts = request->hosts;
+    const bool is_bare = workspace->mode == SANDBOX_DISABLED;
+    const enum network_access network = workspace->profile.network;
+    const char *name = is_bare ? "open, without a sandbox" : network_access_name(network);
+    const struct network_rule *opens = find_rule(hosts, false);
+    const struct network_rule *narrows = find_rule(hosts, true);
 
-    if (!request->hosts)
-        return 0;
-    opens = find_rule(request->hosts, false);
-    narrows = find_rule(request->hosts, true);
-    if (narrows && (is_bare || network_is_hosts(profile->network)))
+    if (narrows && (is_bare || network_is_hosts(network)))
         return err_set(err, ERR_INVALID,
                        "%s cannot be kept: the network is %s (from %s). Say %s proxied, with %s "
                        "\"*\" for everything else",
-                       narrows->origin,
-                       is_bare ? "open, without a sandbox" : network_access_name(profile->network),
-                       workspace->network_from, words->network, words->allow_host);
-    if (request->hosts->hooks && (is_bare || network_is_hosts(profile->network)))
+                       narrows->origin, name, workspace->network_from, words->network,
+                       words->allow_host);
+    if (hosts->hooks && (is_bare || network_is_hosts(network)))
         return err_set(
             err, ERR_INVALID,
             "a credential cannot be kept from the command: the network is %s (from %s). Say "
             "%s proxied, with %s for what it is to reach",
-            is_bare ? "open, without a sandbox" : network_access_name(profile->network),
-            workspace->network_from, words->network, words->allow_host);
+            name, workspace->network_from, words->network, words->allow_host);
     if (opens && request->network == WORKSPACE_RESTRICTED)
         return err_set(err, ERR_INVALID, "%s contradicts %s restricted", opens->origin,
                        words->network);
-    if (request->hosts->host_ports_len && request->network == WORKSPACE_RESTRICTED)
+    if (hosts->host_ports_len && request->network == WORKSPACE_RESTRICTED)
         return err_set(err, ERR_INVALID, "%s contradicts %s restricted", words->host_port,
                        words->network);
-    if (opens && profile->network == NETWORK_RESTRICTED)
-        set_network(workspace, NETWORK_PROXIED, alloc_str(opens->origin));
-    if (request->hosts->host_ports_len && profile->network == NETWORK_RESTRICTED)
-        set_network(workspace, NETWORK_PROXIED,
-                    alloc_strf("%s %u", words->host_port, request->hosts->host_ports[0]));
-    profile->network_policy.allow_local_binding |= request->hosts->allow_local_binding;
-    return network_policy_merge(&profile->network_policy, request->hosts, err);
+    if (hosts->allow_local_binding && (is_bare || network != NETWORK_PROXIED))
+        return err_set(err, ERR_INVALID,
+                       "%s is about the hosts of a network that is proxied, and this one is %s "
+                       "(from %s): name them with %s",
+                       words->allow_local_binding, name, workspace->network_from,
+                       words->allow_host);
+    return check_credentials(hosts->hooks, words->credential, err);
+}
+
+static int choose_hosts(struct workspace *workspace, const struct workspace_request *request,
+                        struct err *err)
+{
+    struct network_policy *policy = &workspace->profile.network_policy;
+
+    if (!request->hosts)
+        return 0;
+    lead_to_proxy(workspace, request);
+    if (check_hosts(workspace, request, err))
+        return -1;
+    policy->allow_local_binding |= request->hosts->allow_local_binding;
+    return network_policy_merge(policy, request->hosts, err);
 }
 
 /* What is said for this one in place of what the profile says. */
@@ -224,6 +265,7 @@ static int choose_overrides(struct workspace *workspace, const struct workspace_
     if (request->git != WORKSPACE_GIT_OF_PROFILE)
         profile->git = (enum profile_git)(request->git - WORKSPACE_GIT_READ);
     workspace->topics = request->topics;
+    workspace->tells_connects = request->tells_connects;
     workspace->audit_topics = profile->watch == PROFILE_WATCH_OFF ? 0u : request->audit_topics;
     if (profile->watch == PROFILE_WATCH_OFF &&
         (request->topics || profile->judge == PROFILE_JUDGE_EVERY_EXEC ||
@@ -310,6 +352,28 @@ static int add_sockets(struct workspace *workspace, const struct workspaces_opti
     return 0;
 }
 
+/* --- narrowed, behind all that widens --- */
+
+static int narrow(struct workspace *workspace, const struct workspaces_options *owner,
+                  const struct workspace_request *request, struct err *err)
+{
+    const enum network_access network = workspace->profile.network;
+    const bool was_open = workspace->profile.kind == PROFILE_DISABLED;
+
+    if (!request->narrow)
+        return 0;
+    if (request->mode == SANDBOX_DISABLED && request->narrow->kind != PROFILE_DISABLED)
+        return err_set(err, ERR_INVALID, "%s cannot be kept with %s disabled",
+                       request->words->narrow, request->words->sandbox);
+    if (profile_narrow(&workspace->profile, request->narrow, err))
+        return err_wrap(err, "%s", request->words->narrow);
+    if (was_open && workspace->profile.kind != PROFILE_DISABLED)
+        workspace->mode = mode_of(owner, request);
+    if (workspace->profile.network != network)
+        set_network(workspace, workspace->profile.network, alloc_str(request->words->narrow));
+    return 0;
+}
+
 int workspace_choose(struct workspace *workspace, const struct workspaces_options *owner,
                      const struct workspace_request *request, struct err *err)
 {
@@ -317,7 +381,8 @@ int workspace_choose(struct workspace *workspace, const struct workspaces_option
                    choose_mode(workspace, owner, request, err) ||
                    choose_overrides(workspace, request, err) ||
                    add_entries(workspace, owner, request, err) ||
-                   add_sockets(workspace, owner, request, err)
+                   add_sockets(workspace, owner, request, err) ||
+                   narrow(workspace, owner, request, err)
                ? -1
                : 0;
 }

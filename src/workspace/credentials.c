@@ -1,5 +1,5 @@
-/* See credentials.h. A secret may be in more variables than in the one that is named: wherever our own environment has
- * it, the command gets what stands for it. */
+/* See credentials.h. A secret may be in more variables than in the one that is named: wherever the environment of a command
+ * would have it, it gets what stands for it (network_hooks_withhold(), when it is launched). */
 #include "workspace/credentials.h"
 
 #include "base/alloc.h"
@@ -18,9 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { RANDOM_BYTES = 64, SHORT = 8 };
+enum { RANDOM_BYTES = 64 };
 
 static int check(const char *secret, const char *what, struct err *err)
 {
@@ -41,63 +42,28 @@ static char *stand_in(const char *secret)
     return network_stand_in(secret, random);
 }
 
-/* --- where the value is --- */
-
-/* `value` with `to` in place of each `from`. Caller frees. */
-static char *replaced(const char *value, const char *from, const char *to)
-{
-    AUTO(buf_done) struct buf text = {0};
-    const char *next;
-
-    buf_init(&text, SIZE_MAX / 2);
-    for (; (next = strstr(value, from)); value = next + strlen(from)) {
-        buf_append(&text, value, (size_t)(next - value));
-        buf_append_str(&text, to);
-    }
-    buf_append_str(&text, value);
-    return buf_take(&text);
-}
-
-/* What a secret before has changed in it counts. */
-static void withhold(const char *secret, const char *instead, struct strv *env)
-{
-    for (char **pair = environ; *pair; pair++) {
-        const char *value = strchr(*pair, '=');
-        const size_t len = value ? (size_t)(value - *pair) + 1 : 0;
-        char **there = NULL;
-
-        if (!len || (strlen(secret) < SHORT ? !str_eq(value + 1, secret) : !strstr(value, secret)))
-            continue;
-        for (size_t i = 0; i < env->len; i++)
-            if (strncmp(env->items[i], *pair, len) == 0)
-                there = &env->items[i];
-        if (there) {
-            char *now = replaced(*there, secret, instead);
-
-            free(*there);
-            *there = now;
-        } else {
-            strv_push_take(env, replaced(*pair, secret, instead));
-        }
-    }
-}
-
 /* --- files --- */
 
 static int read_file(const char *path, struct access_map *map, char **ret, struct err *err)
 {
     AUTO(path_walk_done) struct path_walk walk = {0};
     AUTO(buf_done) struct buf text = {0};
+    struct stat status;
 
     if (path_walk(&host_view_real, path, &walk, err) ||
         protect_check_links(map, path, walk.links, walk.links_len, err))
         return -1;
-    if (map->restricted ? access_map_check_host(map, walk.path) == ACCESS_WRITE : true)
+    if (path_may_change(&host_view_real, map, path))
         return err_set(
             err, ERR_FORBIDDEN,
             "%s: commands can change it, so it is not read as a secret: keep it where they "
             "cannot write",
             path);
+    if (stat(walk.path, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink > 1)
+        return err_set(err, ERR_FORBIDDEN,
+                       "%s: the file has %u names (hard links), by another of which commands could "
+                       "read it: make a copy that has one",
+                       path, (unsigned)status.st_nlink);
     if (fd_read_file(walk.path, NETWORK_SECRET_MAX + 2, &text, err))
         return -1;
     while (text.len && strchr("\r\n", text.data[text.len - 1]))
@@ -111,23 +77,33 @@ static int read_file(const char *path, struct access_map *map, char **ret, struc
 
 /* --- all of them --- */
 
+/* One that is not there leaves `*ret_secret` NULL. */
+static int read_variable(const char *name, char **ret_secret, char **ret_stand_in, struct strv *env,
+                         struct err *err)
+{
+    const char *value = getenv(name);
+
+    if (!value)
+        return 0;
+    if (check(value, name, err))
+        return -1;
+    *ret_secret = alloc_str(value);
+    *ret_stand_in = stand_in(value);
+    strv_pushf(env, "%s=%s", name, *ret_stand_in);
+    return 0;
+}
+
 static int open_injection(struct network_injection *injection, struct access_map *map,
                           struct strv *env, struct err *err)
 {
-    AUTO_FREE char *instead = NULL;
-    const char *value;
-
-    if (injection->secret_file)
-        return read_file(injection->secret_file, map, &injection->secret, err);
-    value = getenv(injection->secret_env_var);
-    if (!value)
+    if (injection->secret_file) {
+        if (read_file(injection->secret_file, map, &injection->secret, err))
+            return -1;
+        injection->stand_in = stand_in(injection->secret);
         return 0;
-    if (check(value, injection->secret_env_var, err))
-        return -1;
-    injection->secret = alloc_str(value);
-    instead = stand_in(value);
-    withhold(value, instead, env);
-    return 0;
+    }
+    return read_variable(injection->secret_env_var, &injection->secret, &injection->stand_in, env,
+                         err);
 }
 
 int credentials_open(struct access_map *map, struct strv *env, struct err *err)
@@ -136,15 +112,9 @@ int credentials_open(struct access_map *map, struct strv *env, struct err *err)
 
     for (size_t i = 0; hooks && i < hooks->credentials_len; i++) {
         struct network_credential *credential = &hooks->credentials[i];
-        const char *value = getenv(credential->name);
 
-        if (!value)
-            continue;
-        if (check(value, credential->name, err))
+        if (read_variable(credential->name, &credential->secret, &credential->stand_in, env, err))
             return -1;
-        credential->secret = alloc_str(value);
-        credential->stand_in = stand_in(value);
-        withhold(value, credential->stand_in, env);
     }
     for (size_t i = 0; hooks && i < hooks->hooks_len; i++)
         for (size_t j = 0; j < hooks->hooks[i].inject_len; j++)

@@ -2,6 +2,7 @@
  * the directories of $PATH, of which an empty one is the working directory (POSIX XBD 8.3). */
 #include "workspace/finder.h"
 
+#include "base/account.h"
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
@@ -13,15 +14,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { ENTRY_MAX = 16384 }; /* bytes; what getpwuid_r(3) advises where nothing is known */
 
 static bool is_program(const char *path)
 {
@@ -198,15 +196,12 @@ void host_finder_init(struct host_finder *finder, char *const *env, const char *
 
 static char *users_shell(char *const *env)
 {
-    AUTO_FREE char *entry = alloc_zero(ENTRY_MAX, 1);
+    AUTO(account_done) struct account user;
     struct host_finder finder;
-    struct passwd account;
-    struct passwd *found = NULL;
 
     host_finder_init(&finder, env, "/");
-    if (getpwuid_r(getuid(), &account, entry, ENTRY_MAX, &found))
-        found = NULL;
-    return shell_choose(found ? found->pw_shell : NULL, &finder.finder);
+    account_find(&user);
+    return shell_choose(user.shell, &finder.finder);
 }
 
 char *host_shell(char *const *env)

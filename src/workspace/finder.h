@@ -32,5 +32,5 @@ const char *env_value(char *const *env, const char *name);
 /* The shell for a command with this environment (NULL: none): its $SHELL if that is of a kind that
  * rules/shell/shell_choice.h knows (fish is not, and does not read what models write), else that of
  * the password database if it is, else one found by its $PATH or in the usual places, /bin/sh at
- * last. Absolute; asks the name service of the host. Caller frees. */
+ * last. Absolute. Caller frees. */
 char *host_shell(char *const *env);

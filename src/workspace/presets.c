@@ -333,7 +333,8 @@ static char *cache_place(const struct presets_context *context, const char *name
                   : alloc_strf(PRESETS_CACHE_DIR "/%s", name);
 }
 
-/* They count where the network is proxied. What is not there, or cannot be read, names none. */
+/* They count where the network is proxied. A file that is not there, cannot be read, or that commands could change,
+ * names none: they would choose what the next ones reach. */
 static int add_hosts(const struct presets_context *context, const struct preset *preset,
                      const char *origin, struct network_policy *ret, struct err *err)
 {
@@ -348,7 +349,8 @@ static int add_hosts(const struct presets_context *context, const struct preset 
         AUTO(buf_done) struct buf text = {.max = 0};
         struct err ignored;
 
-        if (fd_read_file(path, PRESET_SIZE_MAX, &text, &ignored) == 0 && text.data)
+        if (!path_may_change(&host_view_real, context->map, path) &&
+            fd_read_file(path, PRESET_SIZE_MAX, &text, &ignored) == 0 && text.data)
             preset_read_hosts(text.data, key + 1, &hosts);
     }
     for (size_t i = 0; i < hosts.len; i++)

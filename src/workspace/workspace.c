@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/list.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -25,6 +26,7 @@
 #include "loop/loop.h"
 #include "policy/config/config.h"
 #include "policy/host_view.h"
+#include "policy/narrow.h"
 #include "policy/profile.h"
 #include "policy/protect.h"
 #include "policy/resolve.h"
@@ -38,9 +40,7 @@
 #include "workspace/private_tmp.h"
 #include "workspace/rule_layers.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +71,7 @@ struct workspace_inside {
     char *tmpdir;
     struct environment_policy env_policy;
     struct presets presets; /* laid over the profile */
+    struct profile *narrow; /* what its profile is narrowed to, too; owned; NULL: nothing */
     bool has_no_env;
     bool is_stale;      /* not to be found any more: goes when it is not held */
     uint64_t idle_ns;   /* since when its sandbox is idle; 0: it is not, or has nothing cached */
@@ -149,6 +150,18 @@ struct workspaces *workspaces_new(const struct workspaces_options *options)
     return workspaces;
 }
 
+/* One without a sandbox narrows nothing. */
+static void set_narrow(struct workspace_inside *inside, const struct profile *narrow)
+{
+    if (inside->narrow)
+        profile_done(inside->narrow);
+    free(TAKE_PTR(inside->narrow));
+    if (!narrow || narrow->kind == PROFILE_DISABLED)
+        return;
+    inside->narrow = alloc_zero(1, sizeof *inside->narrow);
+    profile_copy(narrow, inside->narrow);
+}
+
 static void inside_free(struct workspace_inside *inside)
 {
     struct workspace *workspace = &inside->workspace;
@@ -156,6 +169,7 @@ static void inside_free(struct workspace_inside *inside)
     list_remove(&inside->link);
     sandbox_free(workspace->sandbox);
     free(workspace->dir);
+    free(workspace->within);
     profile_done(&workspace->profile);
     free(workspace->profile_name);
     free(workspace->network_from);
@@ -169,6 +183,7 @@ static void inside_free(struct workspace_inside *inside)
     strv_done(&workspace->set_names);
     environment_policy_done(&inside->env_policy);
     presets_done(&inside->presets);
+    set_narrow(inside, NULL);
     strv_done(&workspace->presets);
     strv_done(&workspace->presets_from);
     free(inside->tmpdir);
@@ -192,30 +207,11 @@ void workspaces_free(struct workspaces *workspaces)
     free(workspaces);
 }
 
-/* Fewer than a command in a sandbox may take, some thirty, or an eighth of what the process may have. The
- * kernel gives the lowest number that is free, so that it is enough to ask for a high one. */
-static bool has_few_descriptors(void)
-{
-    enum { FEW = 32, PART = 8, FEW_MAX = 128 };
-    AUTO_CLOSE int any = open("/", O_PATH | O_CLOEXEC);
-    AUTO_CLOSE int high = -1;
-    struct rlimit limit;
-    rlim_t few;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > INT32_MAX)
-        return any < 0;
-    few = limit.rlim_cur / PART;
-    few = few < FEW ? FEW : few > FEW_MAX ? FEW_MAX : few;
-    few = few < limit.rlim_cur ? limit.rlim_cur - few : 0;
-    high = any < 0 ? -1 : fcntl(any, F_DUPFD_CLOEXEC, (int)few);
-    return high != (int)few;
-}
-
 /* Drops what is not held: all that is stale, and of the others what comes behind the limit. The one used last
  * stays, which its caller may be about to hold. */
 static void trim(struct workspaces *workspaces)
 {
-    const bool has_few = has_few_descriptors();
+    const bool has_few = fd_are_few();
     struct workspace_inside *inside;
     struct workspace_inside *next;
     size_t seen = 0;
@@ -317,6 +313,8 @@ static int resolve_with(const struct workspace *workspace, const struct tmp_stor
     const struct resolve_context context = {
         .view = &memory.view,
         .workspace_roots = strv_view(&workspace->roots),
+        .canonical_roots = workspace->canonical_roots,
+        .within = workspace->within,
         .tmpdir = workspace->inside->tmpdir,
         .home = workspace->inside->owner->options.home,
         .config_home = env_value(environ, "XDG_CONFIG_HOME"),
@@ -325,7 +323,8 @@ static int resolve_with(const struct workspace *workspace, const struct tmp_stor
     };
 
     host_memory_begin(&memory, &host_view_real);
-    if (profile_resolve(&workspace->profile, &context, ret, err) ||
+    if (profile_resolve_narrowed(&workspace->profile, workspace->inside->narrow, &context, ret,
+                                 err) ||
         own_files_hide(&workspace->inside->owner->own_paths, context.view, ret, err))
         return -1;
     private_tmp_hide(tmp, ret);
@@ -338,10 +337,15 @@ static int add_rules_of_hosts(const struct workspace *workspace, struct access_m
 {
     const struct workspaces_options *owner = &workspace->inside->owner->options;
     const struct rule_owner rules = {owner->config, owner->config_dir, owner->home};
+    const struct profile *narrow = workspace->inside->narrow;
 
-    return map->network == NETWORK_PROXIED
-               ? rule_layers_add_hosts(&rules, workspace->dir ? workspace->dir : "/",
-                                       &map->network_policy, err)
+    if (map->network != NETWORK_PROXIED)
+        return 0;
+    if (rule_layers_add_hosts(&rules, workspace->dir ? workspace->dir : "/", &map->network_policy,
+                              err))
+        return -1;
+    return narrow && narrow->network == NETWORK_PROXIED
+               ? network_policy_narrow(&map->network_policy, &narrow->network_policy, err)
                : 0;
 }
 
@@ -439,7 +443,7 @@ static int settle(struct workspace *workspace, struct err *err)
     } else {
         if (presets_make(&inside->presets, inside->owner->options.home, err) ||
             resolve(workspace, &workspace->tmp, &workspace->map, err) ||
-            presets_check(&inside->presets, &workspace->map, err) ||
+            (!inside->narrow && presets_check(&inside->presets, &workspace->map, err)) ||
             own_files_guard(&owner->own_paths, &workspace->map, &workspace->own_paths, err))
             return -1;
         if (workspace->tmp.base && !owner->tmp_base)
@@ -476,6 +480,7 @@ static unsigned watch_of(const struct workspace *workspace)
     const unsigned traced = timeline_watch(workspace->topics | workspace->audit_topics);
 
     return traced | (watch == PROFILE_WATCH_OFF ? 0u : WATCH_FACTS) |
+           (workspace->tells_connects ? WATCH_NETWORK : 0u) |
            (watch == PROFILE_WATCH_ASK ? WATCH_HOLDS | WATCH_DESCRIPTORS : 0u) |
            (watch == PROFILE_WATCH_LEARN && traced & WATCH_FILES ? WATCH_READS | WATCH_DESCRIPTORS
                                                                  : 0u) |
@@ -591,10 +596,10 @@ static int make(struct workspace *workspace, const struct workspace_request *req
     workspace->inside->has_no_env = request->has_no_env;
     if (env)
         environment_policy_copy(env, &workspace->inside->env_policy);
-    if (workspace_choose(workspace, &workspace->inside->owner->options, request, err) ||
-        add_presets(workspace, err))
+    if (workspace_choose(workspace, &workspace->inside->owner->options, request, err))
         return -1;
-    return settle(workspace, err);
+    set_narrow(workspace->inside, request->narrow);
+    return add_presets(workspace, err) || settle(workspace, err) ? -1 : 0;
 }
 
 struct workspace *workspace_make(struct workspaces *workspaces, const char *key,
@@ -616,20 +621,29 @@ static int copy(const struct workspace *like, struct workspace *to, enum sandbox
     to->profile_from = like->profile_from;
     to->network_from = alloc_str(like->network_from);
     to->type = like->type;
+    to->canonical_roots = like->canonical_roots;
+    to->within = alloc_str(like->within);
     to->mode = mode;
     strv_push_all(&to->roots, strv_view(&like->roots));
     protect_choice_copy(&like->protect, &to->protect);
     profile_copy(&like->profile, &to->profile);
     to->topics = like->topics;
     to->audit_topics = like->audit_topics;
+    to->tells_connects = like->tells_connects;
     presets_copy(&like->inside->presets, &inside->presets);
     strv_push_all(&to->presets, strv_view(&like->presets));
     strv_push_all(&to->presets_from, strv_view(&like->presets_from));
     inside->tmpdir = alloc_str(like->inside->tmpdir);
     inside->has_no_env = like->inside->has_no_env;
     environment_policy_copy(&like->inside->env_policy, &inside->env_policy);
+    set_narrow(inside, like->inside->narrow);
+    if (inside->narrow && mode == SANDBOX_DISABLED)
+        return err_set(err, ERR_FORBIDDEN,
+                       "the sandbox is narrowed by the client's own, so nothing runs without one");
     if (overlay)
         profile_overlay_apply(&to->profile, overlay);
+    if (overlay && inside->narrow)
+        profile_overlay_apply(inside->narrow, overlay);
     if (to->profile.network != like->profile.network) {
         free(to->network_from);
         to->network_from = alloc_str("an approval");

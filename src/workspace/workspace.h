@@ -88,11 +88,14 @@ struct workspace {
     struct profile profile; /* with everything that was laid over it */
     unsigned topics;        /* of what commands do in it, what is told: enum timeline_topic */
     unsigned audit_topics;  /* and what the audit log gets */
+    bool tells_connects;    /* who asks for commands hears of the hosts that they reach, too */
     char *profile_name;
-    const char *profile_from;      /* who chose it: "--profile", "/x/config.toml", "the default" */
-    char *network_from;            /* the same of the network */
-    enum sandbox_mode mode;        /* disabled also when the profile is */
-    struct strv roots;             /* of the workspace */
+    const char *profile_from; /* who chose it: "--profile", "/x/config.toml", "the default" */
+    char *network_from;       /* the same of the network */
+    enum sandbox_mode mode;   /* disabled also when the profile is */
+    struct strv roots;        /* of the workspace */
+    size_t canonical_roots;   /* this and the next as in struct resolve_context */
+    char *within;
     struct protect_choice protect; /* which names are protected in them */
     struct strv presets;           /* names of those for tools, in the order in which they count */
     struct strv presets_from;      /* who named each: "--with" */
@@ -150,8 +153,11 @@ struct workspace_words {
     const char *allow_host;
     const char *host_port;
     const char *publish;
+    const char *credential;
+    const char *allow_local_binding;
     const char *socket;
     const char *with;
+    const char *narrow;
     const char *paths[ACCESS_WRITE + 1]; /* by their access */
     const char *origin; /* of every entry; NULL: its word and its text, "--deny .env" */
 };
@@ -164,9 +170,13 @@ struct workspace_request {
                          the disk is never one by itself: a service that happens to start there
                          would be given everything */
     char *const *roots;
+    size_t canonical_roots; /* this and the next as in struct resolve_context */
+    const char *within;
     const char *profile_name;      /* NULL: the configuration's, else workspace-write */
     const struct profile *profile; /* in place of a name */
-    const char *type;              /* static */
+    const struct profile
+        *narrow;      /* what all of it is narrowed to, too (policy/narrow.h); NULL: nothing */
+    const char *type; /* static */
     enum sandbox_mode mode;
     enum workspace_network network;
     const struct network_policy *hosts; /* rules beside those of the profile; NULL: none */
@@ -176,6 +186,7 @@ struct workspace_request {
     enum workspace_git git;
     unsigned topics;       /* of enum timeline_topic */
     unsigned audit_topics; /* for the audit log, unless the profile watches nothing */
+    bool tells_connects;
     const struct workspace_entry *entries; /* in front of those of the profile */
     size_t entries_len;
     const struct protect_choice *protect; /* NULL: the configuration's, else the default */

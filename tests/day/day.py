@@ -26,7 +26,9 @@ sys.path.insert(1, str(HERE.parent / "e2e"))
 
 from folders import make_base  # noqa: E402
 from harness import BUILD, CORDON, TOP, Place  # noqa: E402
+from network_servers import Servers  # noqa: E402
 from tools import NOBODY, Sides, give_to_nobody, has_account  # noqa: E402
+from world import World  # noqa: E402
 
 PAGE = TOP / "docs/day.md"
 NODE_MODULES = BUILD / "day/node_modules"  # programs of npm's: scripts/day puts them there
@@ -63,6 +65,7 @@ class Task:
     says: str = ""
     slow: bool = False
     network: bool = False
+    internet: list | None = None  # it is played where there is one (tests/world.py), and these servers in it
     account: bool = False  # not root's, and not of a user without an entry in passwd
 
     @property
@@ -97,12 +100,18 @@ def play(task, rounds=1):
         place.watch_all()
         env = {"CORDON": str(CORDON), "OUTSIDE": str(place.outside), "WS": str(place.ws), "NODE_PATH": str(NODE_MODULES), **place.env,
                "PATH": f"{NODE_MODULES}/.bin:{place.env['PATH']}"}
+        become, cordon = (), CORDON
+        if task.internet is not None:
+            world = place.cleanup.enter_context(World(place))
+            become = world.enter()
+            env |= {"WORLD": str(world.base), "CA": str(world.ca)}
+            for server in task.internet:
+                getattr(Servers(world), server)()
         for key, value in task.env.items():
             env[key] = string.Template(value).substitute(env)
         for name, text in task.files.items():
             (place.ws / name).parent.mkdir(parents=True, exist_ok=True)
             (place.ws / name).write_text(text, encoding="utf-8")
-        become, cordon = (), CORDON
         if task.account and os.getuid() == 0:
             become = ("setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups")
             cordon = give_to_nobody(place)

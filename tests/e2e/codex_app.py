@@ -1,10 +1,17 @@
 """One turn of `codex app-server`, whose client is asked before something needs more rights: unlike
-`codex exec` it knows approvals. Used by scripts/try-codex.
+`codex exec` it knows approvals. Used by scripts/try-codex and scripts/try-mcp-clients.
 
     turn([codex, "app-server"], {"cwd": ..., "sandbox": ..., "approvalPolicy": ...}, cwd=, env=)
 """
 import json
 import subprocess
+
+
+def answer_to(message):
+    """No, when the reason says so, and yes otherwise; a server of MCP asks by a form (elicitation)."""
+    if message["method"] == "mcpServer/elicitation/request":
+        return {"action": "accept", "content": {"decision": "approved"}, "_meta": None}
+    return {"decision": "decline" if "say no" in str(message["params"].get("reason")) else "accept"}
 
 
 class App:
@@ -16,14 +23,11 @@ class App:
         self.process.stdin.flush()
 
     def read(self, is_wanted):
-        """The first message that is wanted. Questions before it are answered: no, when the reason
-        says so, and yes otherwise."""
+        """The first message that is wanted. Questions before it are answered."""
         for line in self.process.stdout:
             message = json.loads(line)
             if "method" in message and "id" in message:
-                is_refused = "say no" in str(message["params"].get("reason"))
-                self.send(id=message["id"],
-                          result={"decision": "decline" if is_refused else "accept"})
+                self.send(id=message["id"], result=answer_to(message))
             elif is_wanted(message):
                 return message
         raise EOFError("codex app-server ended")

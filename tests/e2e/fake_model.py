@@ -13,7 +13,7 @@ import http.server
 import json
 import threading
 
-Call = collections.namedtuple("Call", "name arguments kind")
+Call = collections.namedtuple("Call", "name arguments kind namespace", defaults=[None])  # of a tool of MCP
 
 
 def call(name, **arguments):
@@ -84,8 +84,9 @@ class FakeModel:
             return {"type": "message", "role": "assistant", "id": f"m{self.asked}",
                     "content": [{"type": "output_text", "text": "done"}]}
         text = "arguments" if said.kind == "function_call" else "input"
+        space = {"namespace": said.namespace} if said.namespace else {}
         return {"type": said.kind, "id": f"f{self.asked}", "call_id": f"c{self.asked}",
-                "name": said.name, text: said.arguments}
+                "name": said.name, text: said.arguments, **space}
 
     def answer(self, request):
         name = f"r{self.asked}"

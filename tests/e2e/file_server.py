@@ -1,9 +1,9 @@
 """A running exec server for the tests of its file methods and of the client libraries."""
 import base64
-import contextlib
 import pathlib
 
 from harness import BUILD, read_until
+from processes import descendants, name_of
 from served import auth_of
 from ws_client import Client
 
@@ -28,15 +28,7 @@ class Server:
 
     def helpers(self):
         """Host pids of its helpers for files, below it at any depth."""
-        found, todo = [], [self.process.pid]
-        while todo:
-            pid = todo.pop()
-            with contextlib.suppress(OSError):
-                for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-                    todo += map(int, (task / "children").read_text().split())
-                if pathlib.Path(f"/proc/{pid}/comm").read_text() == "cordon-files\n":
-                    found.append(pid)
-        return found
+        return [pid for pid in descendants(self.process.pid) if name_of(pid) == "cordon-files"]
 
 
 def uri(path):

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import tempfile
 
+from processes import descendants, name_of, stat_of
 from watch import PROTECTED, Watch
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -178,9 +179,12 @@ def is_alive(pid):
 
 def cpu_ticks(pid):
     """What a process has used of the processor, in ticks (SC_CLK_TCK)."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return int(fields[11]) + int(fields[12])
+    return sum(map(int, stat_of(pid)[11:13]))
 
 
 SIGNALS = {name: getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")}
+
+
+def family(pid):
+    """{number: name} of all below a process, and itself."""
+    return {one: name_of(one) for one in [pid, *descendants(pid)]}

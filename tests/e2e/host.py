@@ -1,5 +1,6 @@
 """Programs that use libcordon as its hosts do: C files below hosts/, built against the header and
 the archive."""
+import functools
 import json
 import subprocess
 
@@ -8,6 +9,7 @@ from harness import BUILD, LAUNCHER, TOP
 ENV = {"CORDON_LINUX_SANDBOX_EXE": str(LAUNCHER)}
 
 
+@functools.cache
 def sanitizers():
     """What the archive was built with and a program that links it needs, too."""
     options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", BUILD],

@@ -11,6 +11,7 @@ What an input is answered with is not looked at, beyond that the server goes on:
 refuse or close, but it has to do it at once, and only to the connection that it came from.
 """
 import base64
+import contextlib
 import copy
 import json
 import random
@@ -111,16 +112,19 @@ class Assault:
                 raise Closed
 
     def send_raw(self, inputs):
-        """A connection each; the server has to be done with it when we say no more."""
-        for data in inputs:
-            with dial(self.url) as sock:
+        """A connection each, all at once, for whom one look at who connects is enough; the server has to be done
+        with each when we say no more."""
+        with contextlib.ExitStack() as stack:
+            socks = [stack.enter_context(dial(self.url)) for _ in inputs]
+            for sock, data in zip(socks, inputs):
                 try:
                     sock.sendall(data)
                     sock.shutdown(socket.SHUT_WR)
                 except OSError:
                     pass
+            for sock in socks:
                 ws_client.read_all(sock)
-            self.counts["closed"] += 1
+                self.counts["closed"] += 1
 
     # --- making ---
 

@@ -17,6 +17,7 @@ import os
 import pathlib
 import pickle
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -27,11 +28,13 @@ import traceback
 from harness import BUILD
 
 PROXY = BUILD / "src/proxy/cordon-proxy"
+HASTY = BUILD / "src/proxy/cordon-proxy-hasty"  # waits a fiftieth as long; a connection says nothing for half a second
 MAGIC = 0x59585043
 NEWNS, NEWUSER, NEWNET = 0x20000, 0x10000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+SILENCE = object()
 WAIT = 60  # seconds: nothing comes near it
-DENIED, ASKED, WITHDRAWN, DONE, MORE = range(1, 6)
+DENIED, ASKED, WITHDRAWN, DONE, MORE, FAILED = range(1, 7)
 PROTOCOLS = ["http", "https", "socks5_tcp", "socks5_udp"]
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -113,10 +116,11 @@ def dns_read(message):
 
 
 class World:
-    """`names`: name -> addresses. What is not among them does not exist; what was asked is in `asked`."""
+    """`names`: name -> addresses, or a function that gives them; SILENCE: no answer. What is not among them does not
+    exist; what was asked is in `asked`. `answers`: name -> function of question and type that gives whole messages."""
 
-    def __init__(self, names=None, addresses=("93.184.216.34", "93.184.216.35", "10.0.0.5"), hosts="", env=None, options=""):
-        self.names, self.asked = names or {}, []
+    def __init__(self, names=None, addresses=("93.184.216.34", "93.184.216.35", "10.0.0.5"), hosts="", env=None, options="", program=PROXY):
+        self.names, self.asked, self.answers = names or {}, [], {}
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="world-", dir=os.environ["CORDON_TESTS"]))
         check(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
         for name, text in (("resolv.conf", f"nameserver 127.0.0.1\noptions timeout:1 attempts:1\n{options}"), ("hosts", hosts)):
@@ -132,11 +136,11 @@ class World:
         self.resolver.bind(("127.0.0.1", 53))
         threading.Thread(target=self.resolve, daemon=True).start()
         self.control, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.proxy = self.start(other, env or {})
+        self.proxy = self.start(other, env or {}, program)
         other.close()
 
     @staticmethod
-    def start(control, env):
+    def start(control, env, program):
         child = os.fork()
         if not child:
             null = os.open("/dev/null", os.O_RDWR)
@@ -144,7 +148,7 @@ class World:
             os.dup2(null, 1)
             os.dup2(control.fileno(), 3)
             os.set_inheritable(3, True)
-            os.execve(PROXY, [PROXY], {**env, **{k: v for k, v in os.environ.items() if "SAN_OPTIONS" in k}})
+            os.execve(program, [program], {**env, **{k: v for k, v in os.environ.items() if "SAN_OPTIONS" in k}})
         return child
 
     def resolve(self):
@@ -156,9 +160,15 @@ class World:
                 at += query[at] + 1
             name, kind = ".".join(labels), struct.unpack(">H", query[at + 1:at + 3])[0]
             self.asked.append((name, kind))
+            if name in self.answers:
+                for message in self.answers[name](query[:at + 5], kind):
+                    self.resolver.sendto(message, asker)
+                continue
             addresses = self.names.get(name)
             if callable(addresses):
                 addresses = addresses()
+            if addresses is SILENCE:
+                continue
             found = [] if addresses is None else [a for a in addresses if (":" in a) == (kind == 28)]
             records = b"".join(
                 b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 30, 16 if kind == 28 else 4)
@@ -191,6 +201,15 @@ class World:
 
     def command(self, policy, port=443, flags=0):
         return Command(self, policy, port, flags)
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """What a client does meanwhile the proxy finds at once, however late this test gets its turns."""
+        os.kill(self.proxy, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.proxy, signal.SIGCONT)
 
 
 class Command:

@@ -165,6 +165,19 @@ def test_a_command_cannot_draw_or_scroll_the_question(place, person, padding):
     finish(process, 126)
 
 
+def test_lines_are_broken_between_words(place, person):
+    """A word longer than a line is not, and nothing of the text is lost or put in."""
+    rules(place, 'prefix_rule(pattern=["echo"], decision="prompt")\n')
+    person.resize(24, 60)
+    words = ["echo", *("word" * (1 + number % 3) for number in range(30)), "x" * 100]
+    process, question = person.ask("-a", "on-request", "--", *words)
+    assert " ".join(words) in question.replace("\n    | ", "")
+    assert all(before.endswith((" ", "x")) for before in question.split("\n  in: ")[0].split("\n    | ")[:-1])
+    assert all(columns(line) <= 60 for line in question.split("\n"))
+    person.say("n\n")
+    finish(process, 126)
+
+
 def test_letters_that_pass_for_others_are_told(place, person):
     rules(place, 'prefix_rule(pattern=["echo"], decision="prompt")\n')
     process, question = person.ask("-a", "on-request", "--", "echo", "/usr/bin/p\u0430ypal", "\u0441\u0440",
@@ -426,7 +439,7 @@ def test_a_yes_to_a_git_directory_is_none_to_what_git_runs(place):
     (git / "config").write_text("")
     words = hook(place, f"cat >> {place.base}/questions\necho '{{\"decision\": \"approved\"}}'\n")
     script = "for f in index.lock hooks/pre-commit config config.lock; do echo x > .git/$f; done 2>/dev/null"
-    place.run("--watch", "ask", "-a", "on-request", *words, "--", "sh", "-c",
+    place.run("--watch", "ask", *words, "--", "sh", "-c",  # on-request by itself
               script + "; mv .git/config.lock .git/config", start_new_session=True)
     assert (git / "index.lock").exists() and len((place.base / "questions").read_text().splitlines()) == 1
     assert not list((git / "hooks").iterdir()) and (git / "config").read_text() == ""

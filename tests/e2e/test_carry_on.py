@@ -397,6 +397,7 @@ def test_a_session_of_a_model(place, out, server):
             "cmd": f"touch {out}/new; echo done", "cwd": f"file://{place.ws}", "shell": "/bin/sh",
             "login": False, "yieldTimeMs": 250, "sandbox": asking(place)})
         question = client.event("approval/request")
+        assert question["params"]["requestId"] == number
         time.sleep(0.5)  # longer than what it waits otherwise
         reply(client, question, "approved")
         message = client.answer(number)

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from harness import BUILD, LAUNCHER
+from harness import BUILD, CORDON, LAUNCHER
 
 VERDICTS = {0: "enforced", 1: "degraded", 2: "none"}
 
@@ -24,6 +24,7 @@ def test_status_and_verdict_agree_with_the_layers(place):
     assert states <= {"enforced", "partial", "absent", "not-needed"}
     assert (code == 0) == (states <= {"enforced", "not-needed"})
     assert found["failure"] is None and found["profiles"]["read-only"] is True
+    assert found["credentials"]["available"] == (found["layers"]["proxy"]["state"] == "enforced")
 
 
 @pytest.mark.no_userns
@@ -32,6 +33,17 @@ def test_what_is_said_to_work_works(place):
     can_write = found["profiles"]["workspace-write"]
     assert (place.shell("true").returncode == 0) == can_write
     assert place.shell("true", "-p", "read-only", "-q").returncode == 0
+
+
+def test_without_its_program_there_are_no_credentials(place):
+    """Told apart from the proxy, which is there."""
+    folder = place.base / "programs"
+    folder.mkdir()
+    for program in (CORDON, LAUNCHER, *(BUILD / path for path in ("src/guard/cordon-guard", "src/proxy/cordon-proxy"))):
+        shutil.copy(program, folder)
+    _, found = doctor(place, program=folder / "cordon")
+    assert found["layers"]["proxy"]["state"] == "enforced"
+    assert found["credentials"]["available"] is False and "cordon-tls" in found["credentials"]["why"]
 
 
 @pytest.mark.no_userns

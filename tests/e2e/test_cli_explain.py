@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from harness import CORDON, LAUNCHER
+from harness import BUILD, CORDON, LAUNCHER
 
 LAYERS = ["user-namespace", "mount-namespace", "pid-namespace", "ipc-namespace", "net-namespace",
           "uts-namespace", "cgroup-namespace", "landlock", "seccomp", "no-new-privs",
@@ -26,7 +26,8 @@ def test_everything_for_the_default_profile(place):
     assert explained["profile"]["definition"]["type"] == "managed"
     assert explained["config"] is None and explained["mode"] == "sandboxed"
     assert explained["network"] == {"access": "restricted",
-                                    "decided_by": "profile workspace-write", "policy": None, "publish": []}
+                                    "decided_by": "profile workspace-write", "policy": None, "publish": [],
+                                    "hooks": [], "credentials": []}
     assert explained["folder"] == str(place.ws)
     assert explained["workspace_roots"] == [str(place.ws)]
     assert explained["restricted"] is True and explained["refusal"] is None
@@ -126,9 +127,12 @@ def test_own_programs_are_guarded(place):
     if place.cordon("doctor").returncode != 0:
         return
     found = entries(explain(place, "-C", CORDON.parent.parent, "--writable", CORDON.parent.parent))
-    for program in (CORDON, LAUNCHER):
-        assert found[str(program)]["access"] == "read"
-        assert found[str(program)]["decided_by"] == "belongs to Cordon"
+    told = json.loads((BUILD / "meson-info/intro-install_plan.json").read_text())["targets"]
+    programs = {path for path, one in told.items() if one["destination"].startswith(("{bindir}/", "{prefix}/libexec/"))}
+    assert {str(CORDON), str(LAUNCHER), str(BUILD / "src/tls/cordon-tls")} <= programs
+    for program in programs:
+        assert found[program]["access"] == "read"
+        assert found[program]["decided_by"] == "belongs to Cordon"
 
 
 @pytest.mark.no_userns
@@ -212,6 +216,7 @@ def test_a_host(place, host, options, code):
     ("10.0.0.1:22", "deny", "not_allowed_local", None, "profile dev", "--allow-host 10.0.0.1:22"),
     ("[::ffff:169.254.169.254]:80", "deny", "not_allowed_local", None, "profile dev", "link-local"),
     ("127.0.0.1:5432", "allow", None, None, "profile dev", "own localhost"),
+    ("0.0.0.0:5432", "allow", None, None, "profile dev", "own localhost"),
 ])
 def test_a_host_of_a_proxied_network(place, host, verdict, reason, rule, decided_by, note):
     place.config('''[permissions.dev]
@@ -240,6 +245,67 @@ def test_the_network_says_what_may_be_reached(place):
     assert explain(place)["network"]["policy"] is None
 
 
+def test_who_names_hosts_wants_no_others(place):
+    """Also where the profile has the whole network, unless --network says so."""
+    place.config('[permissions.dev]\nextends = ":workspace"\n[permissions.dev.network]\nenabled = true\n')
+    for options, access in ((["--allow-host", "a.test"], "proxied"), (["--host-port", "5432"], "proxied"),
+                            (["--credential", "HOME=a.test"], "proxied"), (["--allow-host", "*", "--deny-host", "b.test"], "proxied"),
+                            (["--network", "enabled", "--allow-host", "a.test"], "enabled"), ([], "enabled")):
+        network = explain(place, "-p", "dev", *options)["network"]
+        assert network["access"] == access, options
+        assert access == "enabled" or network["decided_by"].startswith(options[0])
+
+
+EVERYTHING = """[permissions.dev]
+extends = ":workspace"
+[permissions.dev.network]
+host_ports = [5432]
+allow_upstream_proxy = false
+allow_local_binding = true
+mode = "limited"
+publish = ["0:3000"]
+[permissions.dev.network.credentials]
+GH_TOKEN = ["API.test", "b.test"]
+[permissions.dev.network.mitm.hooks.gh]
+host = "x.test"
+methods = ["get", "POST"]
+path_prefixes = ["/a/"]
+action = ["put"]
+[permissions.dev.network.mitm.actions.put]
+strip_request_headers = ["Cookie"]
+inject_request_headers = [{name = "X-Key", secret_env_var = "OTHER"}]
+"""
+
+
+def test_all_that_a_network_has_is_told(place):
+    """By text, by JSON, and beside another profile; what is secret is not."""
+    config = place.config(EVERYTHING)
+    env = {"GH_TOKEN": "a-secret-0123456789abcdef", "OTHER": "another-secret-0123456789"}
+    network = explain(place, "-p", "dev", env=env)["network"]
+    assert network["credentials"] == [{"name": "GH_TOKEN", "hosts": ["api.test", "b.test"]}]
+    assert network["hooks"] == [{
+        "host": "x.test", "methods": ["GET", "POST"], "path_prefixes": ["/a/"], "query": {}, "headers": {},
+        "strip_request_headers": ["Cookie"], "inject_request_headers": [{"name": "X-Key", "secret_env_var": "OTHER"}],
+        "origin": f"{config}:11 mitm.hooks.gh"}]
+    assert network["policy"].items() >= {"host_ports": [5432], "allow_local_binding": True, "allow_upstream_proxy": False}.items()
+    text = place.cordon("explain", "-p", "dev", env=env).stdout
+    assert "-secret-0" not in text
+    for line in ("allow  localhost:5432 of this machine", "limited: GET", "addresses may be local ones", "without this machine's own proxy",
+                 f"hook   x.test GET,POST /a/ (from {config}:11 mitm.hooks.gh)", "takes Cookie out", "puts X-Key in, from $OTHER",
+                 "credential GH_TOKEN for api.test, b.test", "publish  127.0.0.1:0:3000"):
+        assert line in text, line
+    odd = place.base / "\udcff.toml"  # no UTF-8
+    odd.write_text(EVERYTHING)
+    assert ".toml:11 mitm.hooks.gh)" in place.cordon("explain", "-p", "dev", "--config", odd, env=env).stdout
+    differences = explain(place, "--diff", "dev")["differences"]
+    assert {(item["what"], item.get("path"), item["from"], item["to"], item["wider"]) for item in differences if "port" in item["what"] or
+            item["what"] in ("publish", "credential", "hook", "network mode", "local addresses", "upstream proxy")} == {
+        ("host port", "localhost:5432", "-", "yes", True), ("publish", "127.0.0.1:0:3000", "-", "yes", True),
+        ("credential", "GH_TOKEN for api.test, b.test", "-", "yes", True), ("hook", "x.test GET,POST /a/", "-", "yes", True),
+        ("network mode", None, "full", "limited", False), ("local addresses", None, "deny", "allow", True),
+        ("upstream proxy", None, "used", "unused", False)}
+
+
 @pytest.mark.no_userns
 @pytest.mark.parametrize("host, verdict, line", [
     ("api.test:443", "allow", 1), ("api.test:80", "deny", None), ("bad.test:443", "deny", 2),
@@ -255,6 +321,7 @@ network_rule(host="ask.test", protocol="socks5_tcp", decision="prompt")
     assert answer["decided_by"] == (f"{file}:{line} network_rule" if line
                                     else "--allow-host bad.test")
     assert explain(place, "--host", host, code=1)["decided_by"] == "profile workspace-write"
+    assert "allow  api.test by https (from " in place.cordon("explain", "--allow-host", "x.test").stdout
 
 
 @pytest.mark.no_userns
@@ -272,13 +339,15 @@ def test_rules_that_are_not_understood_allow_no_host(place, text, words):
 @pytest.mark.parametrize("options, words", [
     (["--host", "127.1"], "four decimal numbers"),
     (["--host", "fe80::1%eth0"], "zones"),
-    (["--allow-host", "https://example.org/"], "--allow-host: should be a host alone"),
+    (["--allow-host", "https://example.org/"], '--allow-host: "https://example.org/": should be a host alone'),
     (["--deny-host", "*"], '"*" denies nothing'),
     (["--network", "restricted", "--allow-host", "a.test"], "--allow-host a.test contradicts"),
     (["--network", "restricted", "--host-port", "80"], "--host-port contradicts"),
     (["--host-port", "0"], "no port"),
     (["--network", "enabled", "--deny-host", "a.test"], "Say --network proxied, with --allow-host"),
     (["-p", "danger-full-access", "--deny-host", "a.test"], "--deny-host a.test cannot be kept"),
+    (["--allow-local-binding"], "name them with --allow-host"),
+    (["--network", "enabled", "--allow-local-binding"], "this one is enabled (from --network enabled)"),
     (["-p", "danger-full-access", "--network", "proxied"], "cannot be kept with the profile"),
     (["--sandbox", "disabled", "--network", "proxied"], "cannot be kept with --sandbox disabled"),
 ])

@@ -23,7 +23,7 @@ def test_init_writes_a_file_that_changes_nothing(place):
     assert ran.returncode == 0 and str(home(place) / "config.toml") in ran.stdout
     assert os.stat(home(place) / "config.toml").st_mode & 0o777 == 0o600
     assert place.json("config", "show", "--json")["values"] == before
-    assert place.cordon("config", "check").stdout == "right\n"
+    assert place.cordon("config", "check").stdout == f"{home(place)}/config.toml: right\n"
 
 
 def test_init_is_never_over_a_file_that_is_there(place):
@@ -44,7 +44,7 @@ def test_each_setting_of_the_template_is_right(place):
     alternative = "sandbox_mode = \"workspace-write\"\n"
     assert alternative in text  # which default_permissions would have no effect beside
     file.write_text(text.replace(alternative, ""))
-    assert place.cordon("config", "check").stdout == "right\n"
+    assert place.cordon("config", "check").stdout == f"{home(place)}/config.toml: right\n"
     source = (TOP / "src/policy/config/config.c").read_text()
     ours = re.search(r"top_keys\[\] = \{(.*?)\n\n", source, re.DOTALL)[1]
     for key in re.findall(r'"(\w+)"', ours):

@@ -417,6 +417,14 @@ def test_the_variable_counts_behind_connect_only(place, server):
     assert ran.returncode == 125 and "which server?" in ran.stderr
 
 
+def test_a_socket_at_the_usual_place_needs_no_name(place):
+    env = {"XDG_RUNTIME_DIR": str(place.base)}
+    with Server(place, listen=f"unix:{place.base}/cordon.sock"):
+        assert place.cordon("connect", "run", "--", "echo", "hi", env=env).stdout == "hi\n"
+        assert place.cordon("connect", "ps", env={**env, "CORDON_CONNECT": "unix:/nowhere/s"}).returncode == 125
+    assert "which server?" in place.cordon("connect", "ps", env={"XDG_RUNTIME_DIR": "/nowhere"}).stderr
+
+
 @pytest.mark.parametrize("url, text", [
     ("ws://127.0.0.1:1", "is the server running? This would start one: cordon serve --listen ws:"),
     ("unix:/no/such", "is the server running? This would start one: cordon serve --listen unix:"),
@@ -548,6 +556,7 @@ def test_wrong_calls_say_what_is_right(place, words, text):
 def test_every_command_explains_itself(place):
     for word in ("run", "ps", "attach", "logs", "kill", "cp"):
         ran = place.cordon("--connect", "unix:/no/such", word, "--help")
+        assert place.cordon("help", "connect", word).stdout.startswith(ran.stdout.split("\n\n")[0])
         assert ran.returncode == 0 and ran.stdout.startswith(f"Usage: cordon connect {word} ")
     assert place.cordon("connect", "--help").returncode == 0
 

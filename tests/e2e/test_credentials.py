@@ -127,14 +127,26 @@ def test_the_secret_is_nowhere(world):
         print("found", found, [name for name, value in os.environ.items() if secret in value])"""
     env = {"COPY_OF_IT": SECRET, "A_URL": f"https://user:{SECRET}@good.test/"}
     ran = run(world, sys.executable, "-c", look, SECRET[:20], SECRET[20:], env=env,
-              options=["--json", "--credential", "GH_TOKEN=good.test", "--env-inherit", "all"])
+              options=["--json", "--credential", "GH_TOKEN=good.test", "--env-inherit", "all", "--env", f"GIVEN=a{SECRET}b"])
     assert json.loads(ran.stdout)["exit_code"] == 0, ran.stdout
     assert "found [] []" in ran.stdout, ran.stdout
-    explained = world.cordon("explain", "--json", "--credential", "GH_TOKEN=good.test", env={"GH_TOKEN": SECRET})
+    explained = world.cordon("explain", "--json", "--values", "--credential", "GH_TOKEN=good.test", env={"GH_TOKEN": SECRET, **env})
     assert SECRET not in ran.stdout + ran.stderr + explained.stdout + explained.stderr
+    passed = {item["name"]: item for item in json.loads(explained.stdout)["environment"]["passed"]}
+    assert passed["GH_TOKEN"]["reason"] == "added" and passed["A_URL"]["value"] == f"https://user:{passed['GH_TOKEN']['value']}@good.test/"
     held = [path for path in world.place.base.rglob("*") if path.is_file() and path.stat().st_size and "world" not in path.parts
             and SECRET.encode() in path.read_bytes()]
     assert not held
+
+
+def test_a_key_beside_the_certificates_stays_where_it_is(world):
+    """What the command may read of the file that our own environment names is its certificates."""
+    mixed = world.place.base / "mixed"
+    mixed.write_text("words of mine\n" + (world.base / "key.pem").read_text() + world.ca.read_text() +
+                     "-----BEGIN CERTIFICATE-----\nno: base64\n-----END CERTIFICATE-----\n")
+    ran = run(world, "sh", "-c", 'curl -sS -o /dev/null https://good.test/mixed && cat "$SSL_CERT_FILE"', env={"SSL_CERT_FILE": str(mixed)})
+    assert ran.stdout.count("BEGIN CERTIFICATE") == 2 and "KEY" not in ran.stdout
+    assert "words" not in ran.stdout and "base64" not in ran.stdout
 
 
 def test_nothing_is_left(world):
@@ -148,9 +160,10 @@ def test_limited_mode_looks_into_https(world):
     world.place.config('[permissions.dev.filesystem]\n":root" = "read"\n[permissions.dev.network]\nmode = "limited"\n'
                        'domains = {"good.test" = "allow"}\n', "home/.config/cordon/config.toml")
     ran = run(world, "sh", "-c", "curl -sS -o /dev/null -w '%{http_code} ' https://good.test/read;"
-                                 "curl -sS -o /dev/null -D - -d x https://good.test/write",
+                                 "for url in https://good.test/write http://good.test/write; do curl -sS -o /dev/null -w '%{http_code} ' "
+                                 "-H 'X-HTTP-Method-Override: PUT' $url; done; curl -sS -o /dev/null -D - -d x https://good.test/write",
               options=["--profile", "dev"])
-    assert ran.stdout.startswith("200 HTTP/1.1 403") and "blocked-by-method-policy" in ran.stdout
+    assert ran.stdout.startswith("200 400 403 HTTP/1.1 403") and "blocked-by-method-policy" in ran.stdout
     assert came(world, "/read") and not [e for e in world.arrived("https") if e["path"] == "/write"]
 
 
@@ -192,6 +205,16 @@ def test_hooks_say_what_may_be_asked_for(world, hooked):
     assert headers["Authorization"] == f"Bearer {SHORT}" and headers["X-Other"] == SECRET and "Cookie" not in headers
 
 
+def test_what_servers_could_read_otherwise_is_refused(world, hooked):
+    """Methods and paths beside those of the first line, fields behind the body, and a reply that shows the request."""
+    ran = run(world, "sh", "-c", "ask() { curl -sS -o /dev/null -w '%{http_code} ' \"$@\"; }; to=https://good.test/api/twofold;"
+              "for field in X-HTTP-Method-Override X_HTTP_Method X-Original-URL; do ask -H \"$field: DELETE\" $to; done; ask -X TRACE $to;"
+              "(printf 'POST /api/twofold HTTP/1.1\\r\\nHost: good.test\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n"
+              "Cookie: x\\r\\n\\r\\n'; sleep 9) | openssl s_client -quiet -connect good.test:443 2>/dev/null | head -n 1", options=["--profile", "dev"])
+    assert ran.stdout.strip() == "400 400 400 405 HTTP/1.1 400 Bad Request"
+    assert not [event for event in world.arrived("https") if event["path"] == "/api/twofold"]
+
+
 def test_hooks_are_not_gone_around(world, hooked):
     ran = run(world, "sh", "-c", "curl -sS -k --connect-to good.test:443:11.0.0.1:443 https://good.test/around; "
                                  "curl -sS -k --resolve good.test:443:11.0.0.1 https://good.test/around; "
@@ -201,8 +224,28 @@ def test_hooks_are_not_gone_around(world, hooked):
 
 
 def test_a_secret_that_commands_can_change_is_none(world, hooked):
-    ran = run(world, "true", options=["--profile", "dev", "--writable", str(hooked.parent)], code=125)
-    assert "commands can change it" in ran.stderr
+    """Nor one whose folder they could put another one in the place of."""
+    for options in (["--writable", hooked.parent], ["--writable", hooked.parent, "--readable", hooked]):
+        ran = run(world, "true", options=["--profile", "dev", *map(str, options)], code=125)
+        assert "commands can change it" in ran.stderr
+    os.link(hooked, hooked.with_name("another"))
+    ran = run(world, "true", options=["--profile", "dev"], code=125)
+    hooked.with_name("another").unlink()
+    assert "has 2 names" in ran.stderr
+
+
+def test_a_secret_that_is_withheld_is_said_when_it_is_missed(world):
+    """By its name in what a command that fails says; not when it works, nor of one that it has or can use."""
+    needs = 'echo "set GH_TOKEN (not MY_GH_TOKEN) first" >&2; exit '
+    told = lambda code, *options, **more: world.run(*options, "--", "sh", "-c", needs + str(code), env={  # noqa: E731
+        "GH_TOKEN": SECRET, "MY_GH_TOKENS": "x", **more}).stderr
+    said = "GH_TOKEN is withheld from the command"
+    assert said in told(1) and "--credential GH_TOKEN=HOST" in told(1) and told(1).count("withheld") == 1
+    for text in (told(0), told(1, "--env", "GH_TOKEN=mine"), told(1, "--credential", "GH_TOKEN=good.test"), told(1, "--sandbox", "disabled")):
+        assert "withheld" not in text
+    result = json.loads(world.run("--json", "--", "sh", "-c", needs + "1", env={"GH_TOKEN": SECRET}).stdout)
+    [denial] = result["denials"]
+    assert result["end"] != "denied" and said in denial["reason"] and denial["source"] == "host" and denial["path"] is None
 
 
 @pytest.mark.parametrize("words, says", [

@@ -2,13 +2,13 @@
 the sandbox refuses something, in every disguise, and of as many that fail for reasons of their own."""
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
 
 import pytest
 from harness import finish, read_until
+from processes import children, name_of
 from served import Server, exec_result, exec_run, uri, workspace_write
 from tools import need
 
@@ -363,18 +363,12 @@ def test_the_wire_has_the_facts(place, out):
         assert "denials" not in client.run("s", f"mkdir {out}/new 2>/dev/null || true", sandbox=sandbox).exited
 
 
-def children(pid):
-    return [int(word) for task in os.listdir(f"/proc/{pid}/task")
-            for word in pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
-
-
 def test_a_command_ends_with_its_guard(place):
     other = place.start("run", "--", "sh", "-c", "echo up; exec sleep 1000")
     read_until(other.stdout, b"up")
     with_guard = place.start("run", "--", "sh", "-c", "echo up; read x; echo more >file", stdin=subprocess.PIPE)
     read_until(with_guard.stdout, b"up")
-    (guard,) = [child for child in children(with_guard.pid)
-                if pathlib.Path(f"/proc/{child}/comm").read_text() == "cordon-guard\n"]
+    (guard,) = [child for child in children(with_guard.pid) if name_of(child) == "cordon-guard"]
     os.kill(guard, signal.SIGKILL)
     _, err = finish(with_guard, 125)
     assert b"the guard of the sandbox died" in err and not (place.ws / "file").exists()

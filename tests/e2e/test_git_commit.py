@@ -1,10 +1,12 @@
 """git as people use it, in the repository of the workspace, with --git commit: as outside, side by side. (`git = "commit"`
 in a profile, and every other face, come to the same profile.)"""
+import os
 import shutil
 import subprocess
 
 import pytest
 
+from harness import CORDON
 from tools import GIT_SETTINGS, GIT_WHO, Sides, need, passes, where
 
 SETTINGS = GIT_SETTINGS + """[user]
@@ -153,3 +155,18 @@ def test_signing_by_the_agent(place):
     said = passes(place.run("--", "git", "cat-file", "commit", "HEAD"))
     assert "BEGIN SSH SIGNATURE" in said
     assert place.run("--git", "commit", *sign, env=env).returncode
+
+
+@where("git")
+def test_a_repository_on_an_overlay_of_two_file_systems(place):
+    """As in a container: each file has a device of its own there, its directory another."""
+    script = ('set -e; mount -t tmpfs t "$1"; mkdir "$1/u" "$1/w" "$1/m"; '
+              'mount -t overlay o -o "lowerdir=$2,upperdir=$1/u,workdir=$1/w" "$1/m"; mkdir "$1/m/p"; cd "$1/m/p"; '
+              '"$3" run --git commit -- sh -ec "git init -q; echo 1 >a; git add a; git commit -qm one; ln a b; git mv a c; git commit -qm two"; '
+              'git log --format=%s')
+    (place.outside / "over").mkdir()
+    (place.outside / "under").mkdir()
+    private = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
+    ran = subprocess.run(["unshare", *private, "sh", "-c", script, "sh", place.outside / "over", place.outside / "under", CORDON],
+                         env={**place.env, **GIT_WHO}, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "two\none\n"), ran

@@ -162,7 +162,7 @@ def test_stdout_has_the_profile_alone(place):
     assert "loud" in ran.stderr and "louder" in ran.stderr
     assert ran.stdout.startswith("# Learnt on ") and "\nloud\n" not in ran.stdout
     file = place.config(ran.stdout)
-    assert place.cordon("config", "check").stdout == "right\n", file.read_text()
+    assert place.cordon("config", "check").stdout.endswith("/config.toml: right\n"), file.read_text()
     assert "loud" in learn(place, "aside", "echo loud").stdout
 
 
@@ -207,10 +207,13 @@ def test_hosts_that_were_reached_are_in_the_profile(place):
     def cordon(*words):
         return subprocess.run([*world, CORDON, *words], cwd=place.ws, env=place.env, capture_output=True, text=True)
 
-    ran = cordon("learn", "-o", "net", "--allow-host", "*", "--deny-host", "bad.test", "--host-port", "5432", "--", *say)
+    ran = cordon("learn", "-o", "net", "--allow-host", "*", "--deny-host", "bad.test", "--host-port", "5432",
+                 "--publish", "0:3000", "--credential", "HOME=a.test,b.test", "--", *say)
     assert ran.returncode == 0, ran.stderr
     text = (place.base / CONFIG).read_text()
     assert 'host_ports = [5432]  # asked for by an option\n' in text
+    assert 'publish = ["127.0.0.1:0:3000"]  # asked for by an option\n' in text
+    assert '[permissions.net.network.credentials]\nHOME = ["a.test", "b.test"]  # asked for by an option\n' in text
     assert '[permissions.net.network.domains]\n"93.184.216.34:8080" = "allow"  # bash\n"bad.test" = "deny"' in text
     assert cordon("run", "-p", "net", "--", *say).returncode == 0
     ran = cordon("run", "--allow-host", "93.184.216.35", "--", *say)
@@ -240,7 +243,7 @@ def test_the_rest_of_the_file_stays(place):
     text = file.read_text()
     assert text.startswith(mine + "\n\n") and '"~/.cache/z"' in text and '"~/.cache/x"' not in text
     assert re.sub(r"# >>> cordon learn: b.*?<<< cordon learn: b\n", "", both, flags=re.DOTALL).count("permissions") == 3
-    assert '"~/.cache/y"' in text and place.cordon("config", "check").stdout == "right\n"
+    assert '"~/.cache/y"' in text and place.cordon("config", "check").stdout.endswith("/config.toml: right\n")
 
 
 @pytest.mark.parametrize("name", ["own", "read-only", ":workspace", "a b", "", "a.b"])

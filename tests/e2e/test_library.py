@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import BUILD, TOP, cpu_ticks, finish, read_until
+from harness import BUILD, TOP, WAIT, Place, cpu_ticks, finish, read_until
 from host import ENV, build, sanitizers
 
 ONESHOT = BUILD / "examples/example_oneshot"
@@ -126,6 +126,44 @@ def test_nothing_is_put_into_the_workspace_of_an_idle_host(place):
         read_until(host.stdout, b"ran\n")
         assert not os.listdir(place.ws)
     finish(host, 0)
+
+
+# --- the network
+
+@pytest.fixture(scope="module")
+def network_host():
+    place = Place()
+    yield build(place, "network")
+    place.cleanup.close()
+
+
+@pytest.mark.parametrize("words, command, says", [
+    (["allow", "a.test", "deny", "b.a.test"], "echo $CORDON_NETWORK_PROXY_ACTIVE", "1\ndenial none"),
+    (["allow", "a.test"], "getent hosts b.test", "denial connect of b.test was refused. Allow it with --allow-host b.test."),
+    (["publish", "0:3000"], "exit 0", "published 127.0.0.1:"),
+    (["credential", "MINE=a.test"], 'test ${#MINE} = 16 -a "$MINE" != 0123456789abcdef && echo withheld', "withheld"),
+    (["port", "PORT"], "bash -c 'read x </dev/tcp/localhost/PORT; echo $x'", "from outside"),
+    (["port", "70000"], "exit", "error: policy.host_ports: 70000 is no port"),
+    (["publish", "80"], "exit", "error: policy.publish: "),
+    (["credential", "MINE"], "exit", "error: policy.credentials: "),
+    (["credential", "NOT_THERE=a.test"], "exit", "error: policy.credentials NOT_THERE: there is no such variable"),
+    (["local", "1"], "exit", "error: policy.allow_local_binding is about the hosts of a network that is proxied"),
+    (["network", "1", "allow", "a.test"], "exit", "error: policy.allow_hosts a.test contradicts policy.network restricted"),
+    (["network", "2", "deny", "a.test"], "exit", "error: policy.deny_hosts a.test cannot be kept"),
+    (["allow", "127.1"], "exit", "error: policy.allow_hosts 127.1: "),
+])
+def test_what_a_policy_says_of_the_network(place, network_host, words, command, says):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        host = place.start(*(word.replace("PORT", port) for word in [*words, command]), program=network_host,
+                           env={**ENV, "MINE": "0123456789abcdef"})
+        if "PORT" in words:
+            server.settimeout(WAIT)
+            client, _ = server.accept()
+            with client:
+                client.sendall(b"from outside\n")
+        out, err = host.communicate(timeout=WAIT)
+    assert says in out.decode(), (out, err)
 
 
 # --- a host that asks

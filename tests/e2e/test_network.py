@@ -43,7 +43,7 @@ def with_internet(test):
 
 class Internet(World):
     """That of World, with a server on port 80 that tells who it is. cordon starts its own proxy."""
-    start = staticmethod(lambda control, env: None)
+    start = staticmethod(lambda control, env, program: None)
 
     def __init__(self):
         super().__init__(NAMES)
@@ -140,6 +140,44 @@ def test_by_number_it_is_the_same(place, world):
 
 
 @with_internet
+def test_a_server_that_is_not_there(place, world):
+    """The program hears a reset, since its connection was taken in the server's place; Cordon says what it was."""
+    words = ["--allow-host", "site.example", "--", PYTHON, "-c", "import socket; socket.create_connection(('site.example', 9)).recv(1)"]
+    result = place.json("run", "--json", *words, code=1)
+    denial, = result["denials"]
+    assert (denial["host"], denial["port"], denial["source"], denial["reason"]) == (
+        "site.example", 9, "host", "the server refuses the connection")
+    assert "connecting to site.example port 9 failed: the server refuses the connection\n" in place.run(*words).stderr
+
+
+NAMES_IN_USE = """if True:
+    import socket
+    for name in "site.example", "secret.site.example", "secret.site.example", "other.example":
+        try:
+            with socket.create_connection((name, 80)) as client:  # until the server has it
+                client.sendall(b"GET / HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n" % name.encode())
+                client.recv(1)
+        except OSError:
+            pass"""
+
+
+@with_internet
+def test_the_audit_has_each_name_that_went_out(place, world):
+    """Also those below an allowed wildcard that nobody has: what somebody tells a server of names so."""
+    config = place.home / ".config/cordon/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('audit.trace = ["network"]\n')
+    assert place.run("--allow-host", "**.site.example", "--", PYTHON, "-c", NAMES_IN_USE).returncode == 0
+    records = [json.loads(line) for line in place.cordon("log", "--json").stdout.splitlines()]
+    found = [(record["event"], record["body"].get("host"), record["body"].get("port"), record["body"].get("reason")) for record in records]
+    program = os.path.basename(PYTHON)[:15]
+    assert found[1:-2] == [("connect", "site.example", None, None), ("connect", "site.example", 80, None),
+                           ("connect", "secret.site.example", None, None), ("denied", "other.example", None, "not_allowed")]
+    assert {record["body"]["program"] for record in records[1:-2]} == {program}
+    assert "other.example ENOENT of python3, by no rule allows it: not_allowed\n" in place.cordon("log").stdout.replace(program, "python3")
+
+
+@with_internet
 def test_the_program_is_named(place, world):
     script = "'$1' -c 'import socket; socket.gethostbyname(\"other.example\")' || :".replace("'$1'", '"$1"')
     denials = run(place, "sh", "-c", script, "sh", PYTHON)["denials"]
@@ -196,3 +234,23 @@ except OSError as error:
     assert process.wait() == 0
     place.stop(process)
     assert run(place, "true")["exit_code"] == 0
+
+
+@with_internet
+def test_a_short_name_is_the_hosts(place, world):
+    """What the search list makes of it is connected to; the program says what it was told."""
+    (world.folder / "resolv.conf").write_text("nameserver 127.0.0.1\nsearch example\n")
+    get = URLLIB.replace("sys.argv[1]", "urllib.request.Request(sys.argv[1], headers={'Host': sys.argv[2]})")
+    for said, code in (("site", 0), ("other", 1), ("sit", 1), ("site.example", 0), ("example", 1)):
+        run(place, PYTHON, "-c", get, "http://site/", said, code=code)
+    result = place.json("run", "--json", "--allow-host", "site.example", "--deny-host", "site", "--", PYTHON, "-c", URLLIB, "http://site/",
+                        code=1)
+    assert [denial["host"] for denial in result["denials"]] == ["site"]
+    assert {name for name, _ in world.asked} == {"site.example"}
+
+
+@with_internet
+def test_without_a_way_to_the_resolver_it_is_said_at_once(place, world):
+    (world.folder / "resolv.conf").write_text("nameserver 203.0.113.1\n")  # the limit is ten seconds
+    get = "import socket, time; began = time.monotonic()\ntry: socket.gethostbyname('site.example')\nexcept OSError: print(time.monotonic() - began)"
+    assert float(run(place, PYTHON, "-c", get)["stdout"]) < 5

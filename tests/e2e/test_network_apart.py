@@ -5,10 +5,11 @@ import json
 import os
 import select
 import signal
+from pathlib import Path
 
 import pytest
 
-from harness import WAIT, finish
+from harness import WAIT, family, finish
 from world import World
 
 PYTHON = "/usr/bin/python3"
@@ -72,8 +73,8 @@ raise SystemExit(1)
 """
 
 
-def server(world, place):
-    serving = world.start("serve", "--listen", f"unix:{place.base}/serve.sock")
+def server(world, place, *options, **kwargs):
+    serving = world.start("serve", "--listen", f"unix:{place.base}/serve.sock", *options, **kwargs)
     serving.stdout.readline()
     return serving, f"unix:{place.base}/serve.sock"
 
@@ -120,35 +121,54 @@ def test_commands_of_one_server_are_kept_apart(place):
         assert {host for _, host in by} == set(names) and all(path == f"/by-{host}" for path, host in by), by
 
 
-def children(pid):
-    """{number: name} of all below a process, and itself."""
-    parents, names = {}, {}
-    for number in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{number}/stat", encoding="ascii", errors="replace") as file:
-                head, _, tail = file.read().rpartition(")")
-        except OSError:
-            continue
-        parents[int(number)], names[int(number)] = int(tail.split()[1]), head.split("(", 1)[1]
-    found = {pid}
-    while more := {one for one, parent in parents.items() if parent in found} - found:
-        found |= more
-    return {one: names[one] for one in found}
+HELD = """
+default_permissions = "held"
+[permissions.held]
+extends = ":workspace"
+[permissions.held.network]
+mode = "full"
+publish = ["0:3000"]
+[permissions.held.network.domains]
+"good.test" = "allow"
+[permissions.held.network.credentials]
+TOKEN = ["good.test"]
+"""
 
 
-@pytest.mark.parametrize("who", ["cordon-proxy", "cordon-linux-sa", "cordon-guard", "cordon", ""])
-def test_what_is_killed_leaves_nothing(place, who):
+def files(folder):
+    return set(folder.rglob("*"))
+
+
+def control_groups(pids):
+    """Of Cordon's, by their ends."""
+    lines = {line for pid in pids for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()}
+    return {path for path in (line.split(":", 2)[2] for line in lines) if "cordon" in path}
+
+
+@pytest.mark.parametrize("how", ["run", "serve"])
+@pytest.mark.parametrize("who", ["cordon-proxy", "cordon-tls", "cordon-linux-sa", "cordon-guard", "top", "all"])
+def test_what_is_killed_leaves_nothing(place, how, who):
     (place.ws / "holds.py").write_text(HOLDS)
+    config = place.base / "held.toml"
+    config.write_text(HELD)
+    token = {"TOKEN": "tok-4711-0123456789"}
     with World(place) as world:
-        process = world.start("run", "--allow-host", "good.test", "--", PYTHON, "holds.py")
-        assert process.stdout.readline() == b"there\n"
-        around = children(process.pid)
-        assert {"cordon", "cordon-proxy"} <= set(around.values())
-        network = os.readlink(f"/proc/{next(pid for pid, name in around.items() if name == 'python3')}/ns/net")
-        ends = [os.pidfd_open(pid) for pid in around]
+        assert world.run("--config", config, "--", *GET, env=token).returncode == 0
+        before = files(place.base)
+        if how == "run":
+            top = process = world.start("run", "--config", config, "--", PYTHON, "holds.py", env=token)
+        else:
+            top, url = server(world, place, "--config", config, env=token)
+            process = place.start("--connect", url, "run", "--", PYTHON, "holds.py")
+        assert process.stdout.readline() == b"there\n", process.stderr.read()
+        around = family(top.pid)
+        assert {"cordon-proxy", "cordon-tls", "cordon-guard", "cordon-linux-sa"} <= set(around.values()), around
+        inside = next(pid for pid, name in around.items() if name == "python3")
+        network = os.open(f"/proc/{inside}/ns/net", os.O_RDONLY)  # kept, or another could have its number
+        ends, groups = [os.pidfd_open(pid) for pid in around], control_groups(around)
         arrived = len(world.arrived())
         for pid, name in around.items():
-            if who in ("", name):
+            if who in ("all", name) or (who == "top" and pid == top.pid):
                 with contextlib.suppress(ProcessLookupError):  # it went with another
                     os.kill(pid, signal.SIGKILL)
         out, err = process.communicate(b"x", timeout=WAIT)
@@ -158,15 +178,29 @@ def test_what_is_killed_leaves_nothing(place, who):
         # Before the kernel has ended it, it may say what it may say: on the connection that it had, and on one more.
         arrived = world.arrived()[arrived:]
         assert len(arrived) <= (0 if who == "cordon-proxy" else 3) and {event["server"] for event in arrived} <= {"echo"}, arrived
+        if top.poll() is None:
+            top.terminate()
+            top.communicate(timeout=WAIT)
         for end in ends:
             assert select.select([end], [], [], WAIT)[0]
             os.close(end)
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                assert os.readlink(f"/proc/{pid}/ns/net") != network, pid
+                assert os.stat(f"/proc/{pid}/ns/net").st_ino != os.fstat(network).st_ino, pid
             except OSError:
                 pass
-        assert world.run("--allow-host", "good.test", "--", *GET).returncode == 0
+        os.close(network)
+        # What a kill leaves is gone with the next: the certificate, the server's socket, control groups.
+        if how == "serve":
+            again, _ = server(world, place, "--config", config, env=token)
+            again.terminate()
+            again.communicate(timeout=WAIT)
+        assert world.run("--config", config, "--", *GET, env=token).returncode == 0
+        assert not list((place.home / ".cache/cordon/ca").iterdir())
+        of_commands = ("world", "tmp")  # the test's internet; the command's own /tmp and /var/tmp
+        left = {path for path in files(place.base) - before if not set(of_commands) & set(path.relative_to(place.base).parts)}
+        left |= {path for path, _, _ in os.walk("/sys/fs/cgroup") if path.endswith(tuple(groups))}
+        assert not left
 
 
 def test_a_server_has_another_proxy_when_one_dies(place):
@@ -176,7 +210,7 @@ def test_a_server_has_another_proxy_when_one_dies(place):
         run = ["--connect", url, "run", "--allow-host", "good.test", "--"]
         process = place.start(*run, PYTHON, "holds.py")
         assert process.stdout.readline() == b"there\n"
-        proxy, = [pid for pid, name in children(serving.pid).items() if name == "cordon-proxy"]
+        proxy, = [pid for pid, name in family(serving.pid).items() if name == "cordon-proxy"]
         os.kill(proxy, signal.SIGKILL)
         ran = place.cordon(*run, *GET)  # while the other one is still there
         assert ran.returncode == 0, ran

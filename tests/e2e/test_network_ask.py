@@ -80,7 +80,7 @@ def test_time_is_up(place, world):
 
 
 def test_where_nobody_is_asked_names_are_refused(place, world):
-    for words in (["-a", "never"], [], ["--watch", "facts", "-a", "on-request"]):
+    for words in (["-a", "never"], ["--watch", "facts", "-a", "on-request"]):
         ran = world.run(*PROXIED, "--watch", "ask", *words, "--", "curl", "-sS", "http://evil.test/", start_new_session=True)
         assert "Could not resolve" in ran.stderr and world.arrived() == []
 

@@ -3,13 +3,15 @@ cordon publish)."""
 import contextlib
 import json
 import os
+import pathlib
+import resource
 import signal
 import socket
 import sys
 
 import pytest
 
-from harness import WAIT
+from harness import WAIT, family
 from served import READ_ONLY, Server
 from tools import where
 
@@ -91,20 +93,23 @@ def test_a_port_is_opened_to_the_host(place, network, family, address):
         wait_until_closed(port)
 
 
-def test_many_at_once_and_many_bytes(place):
-    port = free_port()
-    script = """
-import asyncio
+ECHO = """
+import asyncio, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 async def client(reader, writer):
     writer.write(await reader.read())
     writer.close()
 async def main():
-    server = await asyncio.start_server(client, "127.0.0.1", 3000, backlog=500)
+    server = await asyncio.start_server(client, "127.0.0.1", 3000, backlog=4096)
     print("up", flush=True)
     await server.serve_forever()
 asyncio.run(main())
 """
-    process = place.start("run", "--publish", f"{port}:3000", "--", *PYTHON, script)
+
+
+def test_many_at_once_and_many_bytes(place):
+    port = free_port()
+    process = place.start("run", "--publish", f"{port}:3000", "--", *PYTHON, ECHO)
     assert process.stdout.readline() == b"up\n"
     data = os.urandom(200_000)
     clients = [socket.create_connection(("127.0.0.1", port), WAIT) for _ in range(200)]
@@ -121,6 +126,30 @@ asyncio.run(main())
     process.communicate(timeout=WAIT)
 
 
+def test_as_many_as_the_ceiling_wait_for_a_slow_init_and_the_next_are_told(place):
+    old = resource.getrlimit(resource.RLIMIT_NOFILE)
+    port = free_port()
+    process = place.start("run", "--publish", f"{port}:3000", "--", *PYTHON, ECHO)
+    assert process.stdout.readline() == b"up\n"
+    init, = [pid for pid in family(process.pid) if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"cordon-init\0")]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (old[1], old[1]))
+    with contextlib.ExitStack() as clients:
+        clients.callback(resource.setrlimit, resource.RLIMIT_NOFILE, old)
+        os.kill(init, signal.SIGSTOP)
+        visitors = [clients.enter_context(socket.create_connection(("127.0.0.1", port), WAIT)) for _ in range(1024)]
+        for _ in range(3):
+            with pytest.raises(ConnectionResetError):
+                talk(port)
+        os.kill(init, signal.SIGCONT)
+        for visitor in visitors:
+            visitor.sendall(b"x")
+            visitor.shutdown(socket.SHUT_WR)
+        assert {visitor.recv(2) for visitor in visitors} == {b"x"}
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=WAIT)
+    assert b"1024 connections from outside are open at this published port, which is the limit" in err, err
+
+
 def test_any_port_is_said(place):
     process = place.start("run", "--publish", "0:3000", "--", *PYTHON, SERVER, "AF_INET", "127.0.0.1", "3000")
     line = process.stderr.readline().decode()
@@ -129,6 +158,12 @@ def test_any_port_is_said(place):
     assert talk(int(line.split("127.0.0.1:")[1].split()[0])).startswith(b"got")
     process.kill()
     process.communicate(timeout=WAIT)
+
+
+def test_the_result_has_it(place):
+    (published,) = place.json("run", "--quiet", "--json", "--publish", "0:3000", "--", "true")["published"]
+    assert published.startswith("127.0.0.1:") and published.endswith(":3000") and ":0:" not in published
+    assert "published" not in place.json("run", "--json", "--", "true")
 
 
 def test_it_is_not_for_others_than_the_machine_unless_that_is_said(place):
@@ -257,6 +292,20 @@ def test_one_port_of_the_host(place):
                 listener.accept()
 
 
+def test_http2_without_tls_at_a_port_of_the_host(place):
+    """As gRPC has it, whose clients speak first."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(WAIT)
+        port, preface = server.getsockname()[1], "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        process = place.start("run", "--host-port", str(port), "--", *PYTHON, CLIENT.replace("hello\\n", preface.encode("unicode_escape").decode()),
+                              "localhost", str(port))
+        client, _ = server.accept()
+        with client, client.makefile("rb") as lines:
+            assert lines.read(len(preface)) == preface.encode()
+            client.sendall(b"settings")
+        assert process.communicate(timeout=WAIT)[0] == b"settings\n"
+
+
 @pytest.mark.parametrize("network", ["restricted", "proxied"])
 def test_a_refused_localhost_says_what_would_help(place, network):
     """Where this machine has a server at that port; else nothing is said."""
@@ -267,6 +316,26 @@ def test_a_refused_localhost_says_what_would_help(place, network):
         denials = json.loads(ran.stdout)["denials"]
         assert [(denial["host"], denial["port"]) for denial in denials] == [("127.0.0.1", port)], denials
         assert f"--host-port {port}" in denials[0]["remedy"]
+
+
+def test_learn_says_which_port_was_wanted(place):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert f"cordon learn --host-port {port}" in place.cordon("learn", "--", *PYTHON, CLIENT, "localhost", str(port)).stdout
+
+
+@pytest.mark.parametrize("network", ["restricted", "proxied"])
+def test_a_refused_localhost_says_that_another_command_has_it(place, network):
+    """What is said helps: with both options it is reached."""
+    port = free_port()
+    client = ["--network", network, "--", *PYTHON, CLIENT + "sys.exit(1)", "localhost", str(port)]
+    with serving(place, port=port):
+        denials = json.loads(place.cordon("run", "--json", *client).stdout)["denials"]
+        assert [(denial["host"], denial["port"]) for denial in denials] == [("localhost", port)], denials
+        assert f"--publish {port}:{port}" in denials[0]["remedy"] and f"--host-port {port}" in denials[0]["remedy"]
+    with serving(place, "--publish", f"{port}:{port}", port=port):
+        ran = place.cordon("run", "--host-port", str(port), "--", *PYTHON, CLIENT, "localhost", str(port))
+        assert ran.stdout.startswith("got hello"), ran
 
 
 # --- servers inside

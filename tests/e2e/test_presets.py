@@ -116,7 +116,7 @@ def test_npm_installs_as_help_says_without_any_cache(place, page):
     (place.ws / "package.json").write_text('{"name": "x", "version": "1.0.0", "dependencies": {"thing": "1.0.0"}}')
     with Registry() as registry:
         (place.ws / ".npmrc").write_text(f"registry={registry.url}\naudit=false\nfund=false\n")
-        passes(place.cordon(*example.split()))
+        passes(place.cordon(*example.replace("--allow-host registry.example.org", f"--host-port {registry.url.split(':')[2].strip('/')}").split()))
     assert "EROFS" not in place.run("--with", "npm", "--", "npm", "install", "other").stderr  # fails, and at once
     passes(place.shell("rm -rf node_modules && npm ci", "--with", "npm"))
     assert passes(place.run("--with", "npm", "--", "npx", "thing")) == "thing runs\n"
@@ -440,3 +440,21 @@ def test_no_look_at_presets_without_one(place):
         subprocess.run(["strace", "-e", "trace=file", "-o", trace, CORDON, "run", *words, "--", "true"], cwd=place.ws,
                        env=place.env, check=True)
         assert ('/npm.toml"' in trace.read_text()) == is_looked_at
+
+
+def test_a_configuration_names_hosts_unless_commands_can_write_it(place):
+    """Else they would choose what the next command reaches."""
+    npmrc = place.home / ".npmrc"
+
+    def hosts(*options):
+        network = place.json("explain", "--json", "--network", "proxied", "--with", "npm", *options)["network"]
+        return [(rule["pattern"], rule.get("port")) for rule in network["policy"]["rules"]]
+
+    npmrc.write_text("registry=https://registry.test/\n@own:registry = http://own.test:4873/npm\n;registry=https://no.test\n")
+    assert hosts() == [("registry.test", None), ("own.test", 4873)]
+    assert hosts("--writable", npmrc) == hosts("--writable", place.home) == []
+    npmrc.rename(place.ws / "npmrc")
+    npmrc.symlink_to(place.ws / "npmrc")
+    assert hosts() == []
+    npmrc.unlink()
+    assert hosts() == []

@@ -172,7 +172,9 @@ def test_add_warns_of_rules_that_allow_everything(place):
     place.config("")
     ran = place.cordon("rules", "add", "--", "bash", "-lc")
     assert ran.returncode == 0 and "allows whatever bash can be made to run" in ran.stderr
-    assert place.cordon("rules", "add", "--decision", "prompt", "--", "sudo").stderr == ""
+    ran = place.cordon("rules", "add", "--decision", "prompt", "--", "sudo")
+    assert ran.stderr == "" and "approval_policy in config.toml; else it does not count" in ran.stdout
+    assert "approval_policy" not in place.cordon("rules", "add", "--", "make").stdout
 
 
 def test_add_leaves_a_broken_file_alone(place):

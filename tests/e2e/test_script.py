@@ -10,7 +10,8 @@ import signal
 
 import pytest
 
-from harness import CORDON, TOP, WAIT, cpu_ticks, finish, is_alive
+from harness import CORDON, TOP, WAIT, cpu_ticks, finish
+from processes import children, descendants, has_ended
 from tools import has_account, need
 
 CASES = sorted((TOP / "tests/cases/script").glob("*.jsonl"))
@@ -362,32 +363,11 @@ def test_killing_the_host_leaves_nothing(place, mode):
     for pidfd, pid in zip(watched, inits + below):
         wait_for_end(pidfd)
         os.close(pidfd)
-        assert not is_alive(pid) or is_zombie(pid), pid
-
-
-def children(pid):
-    found = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
-            found += [int(word) for word in file.read().split()]
-    return found
-
-
-def descendants(pid):
-    direct = children(pid)
-    return direct + [below for child in direct for below in descendants(child)]
+        assert has_ended(pid), pid
 
 
 def wait_for_end(pidfd):
     assert select.select([pidfd], [], [], WAIT)[0], "a process of the session outlived its host"
-
-
-def is_zombie(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
-    except FileNotFoundError:
-        return True
 
 
 @pytest.mark.parametrize("line, message", [

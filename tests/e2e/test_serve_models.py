@@ -130,6 +130,35 @@ def test_its_owner_can_read_and_wait_for_it_as_a_process(model):
         model.start("session:1", "true")
 
 
+def test_its_owner_can_look_on_without_taking_anything(model):
+    number = begin(model, "echo up; read x; echo got $x; read x; exit 5")
+    name = {"sessionId": model.session, "processId": f"session:{number}"}
+    alias = model.call("process/attach", {**name, "offset": 0})["alias"]
+    model.output_until(alias, b"up\r\n")
+    assert b"got one" in output_of(write(model, number, "one\n", until={"text": "got one"}))
+    model.output_until(alias, b"got one\r\n")
+    assert b"two" in output_of(write(model, number, "two\n", yieldTimeMs=30000))
+    assert model.follow(alias).code == 5
+
+
+def test_who_wants_no_output_is_told_that_there_is_more(model, person):
+    number = begin(model, "echo up; read x; yes | head -c 3000000; read x")
+    name = {"sessionId": model.session, "processId": f"session:{number}", "output": False}
+    for client in (model, person):
+        alias = client.call("process/attach", name)["alias"]
+    write(model, number, "\n", until={"bytes": 1})
+    grown = {client: client.until(alias, "process/grown")[0]["params"]["nextOffset"]
+             for client in (model, person)}
+    assert model.call("process/read", {"processId": alias, "offset": 4, "maxBytes": 1})["chunks"]
+    write(model, number, "\n", yieldTimeMs=30000)
+    for client in (model, person):
+        told = client.until(alias, "process/closed")
+        assert not any(event["method"] == "process/output" for event in told)
+        sizes = [grown[client], *(event["params"]["nextOffset"] for event in told
+                                  if event["method"] == "process/grown")]
+        assert sizes == sorted(set(sizes)) and sizes[-1] > 3000000
+
+
 def test_what_cannot_start_leaves_nothing_behind(model, person):
     got = exec_command(model, "true", shell="/no/such/shell")
     assert "/no/such/shell" in got["text"]
@@ -248,6 +277,116 @@ def test_a_stopping_server_answers_its_models(place):
         for late in writes[1:]:
             assert "has ended" in client.answer(late)["error"]["message"]
         assert [client.answer(wait)["result"]["reason"] for wait in waits] == ["ended"] * 3
+
+
+# --- how far it is ---
+
+def progress_of(client, request):
+    """As it comes."""
+    while True:
+        yield client.event(where=lambda params: params.get("requestId") == request)["params"]
+
+
+def test_who_waits_is_told_how_far_the_command_is(model):
+    waiting = model.request("session/exec", {
+        "cmd": r"read x; printf '\033[1mtwo\033[0m\r\nthr'; read x; printf 'ee\n\n'; read x", "pipeStdin": True,
+        "cwd": uri(model.cwd), "login": False, "progressMs": 20, "yieldTimeMs": 30000})
+    progress = progress_of(model, waiting)
+    first = next(progress)
+    number = first["sessionId"]
+    assert first == {"requestId": waiting, "sessionId": number, "outputBytes": 0, "lastLine": ""}
+    for line, size in (("thr", 16), ("three", 20)):
+        writing = model.request("session/write", {"sessionId": number, "chars": "\n", "until": {"bytes": 0},
+                                                  "progressMs": 60000})
+        got = next(progress)
+        while got["outputBytes"] < size:
+            got = next(progress)
+        assert (got["lastLine"], got["outputBytes"], got["sessionId"]) == (line, size, number)
+        model.answer(writing)
+        assert next(progress_of(model, writing))["sessionId"] == number
+    assert model.call("session/cancel", {"requestId": waiting})["sessionId"] == number
+    cancelled(model, waiting)
+    told = len(model.events)
+    model.call("session/terminate", {"sessionId": number, "graceMs": 0})
+    assert not any(event["method"] == "session/progress" for event in model.events[told:])
+
+
+# --- taken back ---
+
+def cancelled(client, request):
+    error = client.answer(request)["error"]
+    assert (error["code"], error["data"]) == (-32600, {"reason": "cancelled"})
+
+
+def test_a_call_that_is_cancelled_takes_nothing_of_its_session(model, person):
+    waiting = model.request("session/exec", {"cmd": "echo up; read x; echo got $x", "tty": True,
+                                             "cwd": uri(model.cwd), "yieldTimeMs": 30000})
+    (item,) = model.call("session/list")["sessions"]
+    number = item["sessionId"]
+    whole(model, f"session:{number}", b"up\r\n")
+    assert person.call("session/cancel", {"requestId": waiting}) == {"cancelled": False,
+                                                                     "sessionId": None}
+    assert model.call("session/cancel", {"requestId": waiting}) == {"cancelled": True,
+                                                                    "sessionId": number}
+    cancelled(model, waiting)
+    waiting = model.request("session/wait", {"sessionId": number})
+    assert model.call("session/cancel", {"requestId": waiting})["sessionId"] == number
+    cancelled(model, waiting)
+    waiting = model.request("session/write", {"sessionId": number, "chars": "me\n",
+                                              "until": {"text": "never"}, "yieldTimeMs": 30000})
+    answer = model.answer(waiting)["result"]
+    assert output_of(answer) == b"up\r\nme\r\ngot me\r\n"
+    assert model.call("session/cancel", {"requestId": waiting})["cancelled"] is False
+
+
+def test_a_write_that_is_cancelled_before_its_turn_writes_nothing(model):
+    number = begin(model, "echo up; exec cat")
+    first, second, third = (
+        model.request("session/write", {"sessionId": number, "chars": f"{char}\n",
+                                        "yieldTimeMs": 30000, "until": {"text": until}})
+        for char, until in (("a", "never"), ("b", "never"), ("c", "c\r\nc\r\n")))
+    whole(model, f"session:{number}", b"a\r\na\r\n")
+    assert model.call("session/cancel", {"requestId": second}) == {"cancelled": True,
+                                                                   "sessionId": None}
+    cancelled(model, second)
+    assert model.call("session/cancel", {"requestId": first})["sessionId"] == number
+    cancelled(model, first)
+    assert output_of(model.answer(third)["result"]) == b"a\r\na\r\nc\r\nc\r\n"
+
+
+def test_only_requests_of_sessions_that_wait_are_cancelled(model):
+    model.start("p", "read x", pipeStdin=True)
+    waiting = model.request("process/wait", {"processId": "p"})
+    for wrong in (waiting, "no such", 99999, -1):
+        assert model.call("session/cancel", {"requestId": wrong})["cancelled"] is False
+    with pytest.raises(RpcError, match="requestId"):
+        model.call("session/cancel", {})
+    model.write("p", b"\n", "1")
+    assert model.answer(waiting)["result"]["exitCode"] == 0
+
+
+# --- input that comes with the call ---
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_input_comes_with_the_call_and_ends(model, terminal):
+    got = exec_command(model, "cat; echo over", stdin="one\ntwo", tty=terminal, yieldTimeMs=30000)
+    assert (got["reason"], got["exitCode"]) == ("ended", 0)
+    output = output_of(got).replace(b"\r", b"")
+    assert output.endswith(b"two" + b"over\n") and output.count(b"one\n") == 1 + terminal
+
+
+def test_all_of_the_input_comes_as_it_is_and_nothing_behind_it(model):
+    text = "\1é" * 300000  # more than pipes hold at once
+    got = exec_command(model, "head -c 1 >/dev/null; wc -c", stdin=text, yieldTimeMs=30000)
+    assert output_of(got).strip() == b"%d" % (len(text.encode()) - 1)
+    assert exec_command(model, "wc -c", stdin="")["exitCode"] == 0
+    assert output_of(exec_command(model, "od -An -c", stdin="\3")).split() == [b"003"]
+    with pytest.raises(RpcError, match="stdin") as error:
+        exec_command(model, "wc -c", stdin="x" * (1 << 20 | 1))
+    assert error.value.code == -32602
+    number = exec_command(model, "cat; exec sleep 60", stdin="x", until={"text": "x"})["sessionId"]
+    with pytest.raises(RpcError, match="takes no input"):
+        write(model, number, "more\n")
 
 
 # --- the audit log ---

@@ -65,6 +65,8 @@ def test_rules_hold_whatever_the_sandbox_is(client, world, sandbox):
     common = {"decision": "deny", "source": "baseline_policy", "policyOverride": False}
     assert {**common, "reason": "denied", "protocol": "http", "host": "evil.test", "port": 80} in told
     assert {**common, "reason": "not_allowed", "protocol": "http", "host": "11.0.0.2", "port": 80} in told
+    allowed = {**common, "decision": "allow", "reason": "allow", "protocol": "http", "host": "good.test", "port": 80}
+    assert [decision for decision in told if decision["decision"] == "allow"] == [allowed] * 2
 
 
 def test_the_client_decides(client, world):

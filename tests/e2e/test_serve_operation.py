@@ -1,16 +1,15 @@
 """`cordon serve` as a service: stopping, limits, what slow and rude clients can do, what is left of
 it when it is killed."""
 import base64
-import contextlib
 import os
-import pathlib
 import resource
 import signal
 import socket
 import time
 
 import pytest
-from harness import CORDON, WAIT, is_alive
+from harness import CORDON, WAIT
+from processes import children, descendants, has_ended, stat_of
 from served import READ_ONLY, ServedClient, Server, uri, workspace_write
 from ws_client import Closed, Refused, RpcError, dial, frame, http_get, upgrade_head
 
@@ -67,22 +66,6 @@ def test_a_second_sigterm_is_the_last(place):
         assert server.stop() == 0
 
 
-def descendants(pid):
-    children = {}
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{entry}/stat") as stat:
-                children.setdefault(int(stat.read().rpartition(")")[2].split()[1]), []).append(
-                    int(entry))
-        except OSError:
-            pass
-    found, todo = [], [pid]
-    while todo:
-        found += (more := children.get(todo.pop(), []))
-        todo += more
-    return found
-
-
 @pytest.mark.parametrize("tty", [False, True], ids=["pipes", "tty"])
 @pytest.mark.parametrize("sandboxed", [False, True], ids=["bare", "sandboxed"])
 def test_kill_takes_everything_along(place, sandboxed, tty):
@@ -100,7 +83,7 @@ def test_kill_takes_everything_along(place, sandboxed, tty):
             server.stop(signal.SIGKILL)
             assert fifo.read() == b""  # nobody is left who could write to it
     for pid in started:
-        while is_alive(pid) and open(f"/proc/{pid}/stat").read().split(")")[1].split()[0] != "Z":
+        while not has_ended(pid):
             pass
     (place.ws / "fifo").unlink()
     assert set(os.listdir(place.ws)) == before
@@ -323,12 +306,7 @@ def test_places_that_nothing_runs_in_give_way_where_descriptors_are_few(place):
 
 
 def zombies_of(server):
-    children = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
-    states = []
-    for pid in children.read_text().split():
-        with contextlib.suppress(FileNotFoundError):
-            states.append(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0])
-    return states.count("Z")
+    return sum(stat_of(pid)[:1] == ["Z"] for pid in children(server.process.pid))
 
 
 def test_no_zombies_stay(place):

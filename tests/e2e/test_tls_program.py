@@ -17,18 +17,22 @@ SERVE, DIAL = 0, 1
 
 
 class Program:
-    def __init__(self, env=None):
+    def __init__(self, roots=None):
+        """`roots`: a file of what it trusts, which it gets as its host passes it."""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         read, write = os.pipe()
-        fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (theirs, write)]
+        trusted = os.memfd_create("roots")
+        os.write(trusted, roots.read_bytes() if roots else b"\n")
+        fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (theirs, write, trusted)]
         self.process = subprocess.Popen(
-            ["bash", "-c", f"exec {BUILD}/src/tls/cordon-tls 3<&{fds[0]} 4>&{fds[1]} "
-                           f"{fds[0]}<&- {fds[1]}>&-"],
-            pass_fds=fds, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+            ["bash", "-c", f"exec {BUILD}/src/tls/cordon-tls 3<&{fds[0]} 4>&{fds[1]} 5<&{fds[2]} "
+                           f"{fds[0]}<&- {fds[1]}>&- {fds[2]}<&-"],
+            pass_fds=fds, stdin=subprocess.DEVNULL, env={**os.environ, "SSL_CERT_FILE": "/proc/self/fd/5"})
         for fd in fds:
             os.close(fd)
         theirs.close()
         os.close(write)
+        os.close(trusted)
         with open(read, "rb") as pipe:
             self.pem = pipe.read().decode()
         self.orders = 0
@@ -122,9 +126,29 @@ def test_a_client_that_does_not_trust_it(program):
 def test_a_client_that_wants_http2_alone_is_told_so(program):
     thread, result, theirs = client(program, protocols=["h2"])
     program.order(SERVE, "example.test", theirs)
-    assert not program.answer()[1]
+    number, connected, why = program.answer()
+    assert not connected and "HTTP/1.1 that is spoken" in why
     thread.join(20)
     assert "NO_APPLICATION_PROTOCOL" in str(result["error"]).upper().replace(" ", "_")
+
+
+def test_answers_that_nobody_reads_hold_nothing_up(program):
+    """The proxy may wait for room for an order while the answers to hundreds wait for it."""
+    program.control.settimeout(20)
+    for _ in range(700):
+        ours, theirs = socket.socketpair()
+        ours.sendall(b"no TLS")
+        ours.close()
+        program.order(SERVE, "example.test", theirs).close()
+    assert [program.answer()[:2] for _ in range(700)] == [(number, False) for number in range(1, 701)]
+
+
+def test_it_keeps_few_calls(program):
+    """Once it tells its certificate it may still be on its way there; with the first answer it is not."""
+    program.order(SERVE, "example.test", socket.socketpair()[0])
+    program.answer()
+    with open(f"/proc/{program.process.pid}/status", encoding="ascii") as status:
+        assert ("\nSeccomp:\t2\n" in status.read()) == (b"__asan_init" not in (BUILD / "src/tls/cordon-tls").read_bytes())
 
 
 def test_what_is_no_tls(program):
@@ -171,7 +195,7 @@ def serve(folder):
 
 def test_dials_a_server_that_is_who_it_should_be(tmp_path):
     certify(tmp_path, "example.test")
-    program = Program({"SSL_CERT_FILE": str(tmp_path / "ca.pem")})
+    program = Program(tmp_path / "ca.pem")
     thread, result, theirs = serve(tmp_path)
     plain = program.order(DIAL, "example.test", theirs)
     assert program.answer() == (1, True, "")
@@ -189,7 +213,7 @@ def test_dials_a_server_that_is_who_it_should_be(tmp_path):
                                               ("example.test", False, "unable to get local issuer")])
 def test_a_server_that_is_not(tmp_path, name, trusted, why):
     certify(tmp_path, "example.test")
-    program = Program({"SSL_CERT_FILE": str(tmp_path / "ca.pem")} if trusted else {})
+    program = Program(tmp_path / "ca.pem" if trusted else None)
     thread, _, theirs = serve(tmp_path)
     program.order(DIAL, name, theirs)
     number, connected, said = program.answer()

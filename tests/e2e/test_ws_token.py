@@ -24,7 +24,7 @@ from ws_client import Client, Refused, dial, http, http_get, upgrade_head
 
 sys.path.insert(0, str(TOP / "clients/python"))
 
-import cordon_client  # noqa: E402
+import cordon  # noqa: E402
 
 TOKEN_FILE = ".config/cordon/private/ws-token"
 NODE = shutil.which("node")
@@ -120,13 +120,13 @@ def connect_by_c(place, url, *options):
 
 def connect_by_python(place, url, **options):
     async def go():
-        async with await cordon_client.connect(url, reconnect_for=0, **options) as client:
+        async with cordon.connect(url, reconnect_for=0, **options) as client:
             assert client.session_id
     home = os.environ.get("HOME")
     try:
         os.environ["HOME"] = place.env["HOME"]
         asyncio.run(go())
-    except cordon_client.Error as error:
+    except cordon.Error as error:
         return 1, str(error)
     finally:
         os.environ.pop("HOME") if home is None else os.environ.update(HOME=home)

@@ -42,7 +42,7 @@ def need(*programs):
     """Skips the test where the machine lacks a program."""
     for program in programs:
         if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed (scripts/deps)")
+            pytest.skip(f"{program} is not installed (scripts/deps test)")
 
 
 def has_account():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 import identity
+from processes import children, name_of
 from stage import BUILD, TRIES, WAIT, Stage
 
 ASKER = BUILD / "tests/escape/cordon-asker"
@@ -126,19 +127,6 @@ class Asking:
 
     def kill(self, number=signal.SIGKILL):
         os.kill(self.process.pid, number)
-
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
-
-
-def name_of(pid):
-    try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
 
 
 def below(*folders):

@@ -1,5 +1,6 @@
 """Every attack of the catalogue: bare it must succeed, inside it must fail - and must have run."""
 
+import functools
 import inspect
 import os
 import re
@@ -26,8 +27,10 @@ class Outcome(NamedTuple):
 
 def play(case, name, inside, tools, flags=(), helper=False):
     """Plays one case as one identity."""
+    flags = [*flags, *tmp_flags(case)]
+
     def scene():
-        with Stage(name, inside, tools, [*flags, *tmp_flags(case)]) as stage:
+        with Stage(name, inside, tools, flags) as stage:
             stage.helper = helper
             if has_own_tmp(case):
                 stage.watched.append(Path("/tmp"))
@@ -43,6 +46,7 @@ def play(case, name, inside, tools, flags=(), helper=False):
     return identity.play(name, scene, private_tmp=has_own_tmp(case))
 
 
+@functools.cache
 def tmp_flags(case):
     """What is tried in $TMPDIR or /tmp is tried where these can be written, and are the host's."""
     is_in_tmp = re.search(r"stage\.tmp|TMPDIR|/tmp|\"tmp/", inspect.getsource(case.play))

@@ -17,6 +17,7 @@ import pytest
 
 import identity
 from events import wait_for_end
+from processes import children, name_of
 from stage import CORDON, WAIT, Stage
 
 KILLS = int(os.environ.get("CORDON_GUARD_KILLS", "12"))
@@ -32,18 +33,6 @@ pytestmark = pytest.mark.parametrize("name", WHOLE)
 def need_cordon(lack):
     if not CORDON.exists():
         lack(f"{CORDON} is not built")
-
-
-def children(pid):
-    return [int(word) for task in Path(f"/proc/{pid}/task").iterdir()
-            for word in (task / "children").read_text("ascii").split()]
-
-
-def name_of(pid):
-    try:
-        return Path(f"/proc/{pid}/comm").read_text("utf-8").strip()
-    except OSError:
-        return ""
 
 
 def guard_of(process):

@@ -21,6 +21,7 @@ import pytest
 
 import events
 import identity
+from processes import children
 from stage import CORDON, LAUNCHER, WAIT, Stage
 from watch import Watch
 
@@ -37,15 +38,6 @@ def command(stage, kind, number):
     if kind == "write":
         return ["/bin/sh", "-c", "echo @start; mkdir -p mine/b; rm -r mine; echo x > /dev/shm/x"]
     return [attacks, kind, f"left-{number}"]
-
-
-def children(pid):
-    """Pids of the processes whose parent it is."""
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
-    except OSError:
-        return []
-    return [int(word) for word in text.split()]
 
 
 def family(pid):

@@ -11,31 +11,32 @@ export function toPath(uri) {
   return fileURLToPath(uri);
 }
 
-function entry(path, access) {
-  if (path.startsWith(':')) return { path: { type: 'special', value: { kind: path.slice(1) } }, access };
-  if (/[*?[]/.test(path)) return { path: { type: 'glob_pattern', pattern: path }, access };
-  return { path: { type: 'path', path: toUri(path) }, access };
+/** An option that nobody knows is not believed to count: "profile" for one of a sandbox's, "timeout" for "timeoutMs". */
+export function only(options, names) {
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new TypeError(`there is no option ${unknown}; there are ${names.join(', ')}`);
 }
 
-/** The `sandbox` object of the protocol. */
-export function sandbox(workspace, options = {}) {
-  const {
-    read = [':root'], write = [':project_roots', ':slash_tmp', ':tmpdir'], deny = [], network = false,
-    watch,
-  } = options;
+/** `isAsking`: somebody answers what the sandbox would refuse, if it does not say otherwise. */
+export function toWire(sandbox, isAsking = false) {
+  let given = sandbox ?? 'default';
+  if (given === 'none' || given.permissions) return given;
+  if (typeof given === 'string') {
+    if (!isAsking) return given;
+    given = given === 'default' ? {} : { profile: given };
+  }
+  const { workspace, presets, ...words } = given;
   return {
-    permissions: {
-      type: 'managed',
-      network: network ? 'enabled' : 'restricted',
-      file_system: {
-        type: 'restricted',
-        entries: [...read.map((path) => entry(path, 'read')), ...write.map((path) => entry(path, 'write')),
-          ...deny.map((path) => entry(path, 'deny'))],
-      },
-      ...(watch && { watch }),
-    },
-    cwd: toUri(workspace),
-    workspaceRoots: [toUri(workspace)],
-    windowsSandboxLevel: 'disabled',
+    ...(isAsking && { watch: 'ask' }),
+    ...words,
+    profile: words.profile ?? null,
+    ...(workspace !== undefined && { cwd: toUri(workspace) }),
+    ...(presets && { with: presets }),
   };
+}
+
+/** As it goes over the wire, for a call that starts nowhere. */
+export function withWorkspace(given, uri) {
+  const words = typeof given === 'string' && given !== 'none' ? { profile: given === 'default' ? null : given } : given;
+  return words.profile === undefined ? words : { cwd: uri, ...words };
 }

@@ -5,7 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import net from 'node:net';
 import tls from 'node:tls';
 
-import { CordonError, Disconnected } from './errors.js';
+import { CordonError, Disconnected, NotAdmitted, ProgramNotFound, ServerEnded } from './errors.js';
 import { addressOf, findUserToken, isProof, signedBy } from './user_token.js';
 
 const TEXT = 1;
@@ -16,6 +16,8 @@ const PING = 9;
 const PONG = 10;
 const FRAME_MAX = 1 << 24; // bytes that the server takes in one
 const MESSAGE_MAX = 1 << 30; // a file of 512 MiB is one message
+const LOG_MAX = 2000; // bytes, of what a server of our own says last
+const PATIENCE_MS = 10000; // until it has ended by itself
 const HEAD_MAX = 1 << 16; // bytes
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'; // RFC 6455 1.3
 
@@ -57,7 +59,7 @@ class Base {
     try {
       this.onText(Buffer.concat(parts).toString());
     } catch (error) {
-      this.finish(error);
+      this.finish(new CordonError(`what is there does not speak the protocol (${error.message})`));
       this.drop();
     }
   }
@@ -109,8 +111,57 @@ class Lines extends Base {
     this.#out.write(`${text}\n`);
   }
 
-  close() {
+  async close() {
     this.#out.end();
+  }
+}
+
+/** A server that was started for us. What it says is kept for an error. */
+class OwnServer extends Lines {
+  #child;
+  #log = Buffer.alloc(0);
+  #hasEnded;
+
+  constructor(child) {
+    super(child.stdout, child.stdin);
+    this.#child = child;
+    this.#hasEnded = new Promise((resolve) => {
+      child.once('exit', (status, signal) => {
+        const patience = setTimeout(resolve, 1000, [status, signal]); // what it ran may hold its stderr open
+        child.once('close', () => {
+          clearTimeout(patience);
+          resolve([status, signal]);
+        });
+      });
+    });
+    child.stderr.on('data', (data) => {
+      this.#log = Buffer.concat([this.#log, data]).subarray(-LOG_MAX);
+    });
+  }
+
+  /** It ends because the server does, unless it is said otherwise. */
+  finish(error) {
+    if (error instanceof CordonError) super.finish(error);
+    else this.close().then(() => this.#hasEnded).then(([status, signal]) => super.finish(
+      new ServerEnded(status, signal, this.#lastWords())));
+  }
+
+  #lastWords() {
+    const lines = this.#log.toString().split('\n').filter((line) => line && !line.includes(' info '));
+    return lines.slice(-3).join(' / ');
+  }
+
+  drop() {
+    super.drop();
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Its input ends, so it ends, with all that it runs. */
+  async close() {
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), PATIENCE_MS);
+    super.close();
+    await this.#hasEnded;
+    clearTimeout(timer);
   }
 }
 
@@ -160,7 +211,8 @@ class WebSocketLines extends Base {
     if (token) lines.push(`Authorization: Bearer ${token}`);
     this.#socket.write(`${lines.join('\r\n')}\r\n\r\n`);
     return new Promise((resolve, reject) => {
-      this.onEnd = (error) => reject(new Disconnected(`${url.host}: ${error?.message ?? 'closed'}`));
+      this.onEnd = (error) => reject(error instanceof CordonError ? error
+        : new Disconnected(`${url.host}: ${error?.message ?? 'closed'}`));
       const onData = (data) => {
         this.#inbox.push(data);
         const head = this.#inbox.takeThrough('\r\n\r\n')?.toString('latin1');
@@ -171,11 +223,13 @@ class WebSocketLines extends Base {
         const [first] = head.split('\r\n');
         const field = /^sec-websocket-accept:\s*(\S+)/im.exec(head);
         const proof = /^cordon-proof:\s*(\S+)/im.exec(head)?.[1];
+        const status = first.split(' ')[1];
         const why = refusal(first, field?.[1] === accepted)
           ?? (known === undefined || isProof(known, key, proof) ? undefined : UNKNOWN);
         if (why !== undefined) {
           this.#socket.destroy();
-          reject(new CordonError(why));
+          reject(status === '101' || status === '401' || status === '403'
+            ? new NotAdmitted(why) : new CordonError(why));
           return;
         }
         this.onEnd = () => {};
@@ -256,25 +310,26 @@ class WebSocketLines extends Base {
         at + FRAME_MAX >= bytes.length);
   }
 
-  close() {
+  async close() {
     if (this.#socket.destroyed) return;
     this.#sendFrame(CLOSE, Buffer.from([1000 >> 8, 1000 & 255]));
     this.#socket.end();
   }
 }
 
-function connected(socket, event) {
+function connected(socket, event, signal) {
+  signal?.addEventListener('abort', () => socket.destroy(signal.reason), { once: true });
   return new Promise((resolve, reject) => {
-    socket.once('error', (error) => reject(new Disconnected(error.message)));
+    socket.once('error', (error) => reject(error instanceof CordonError ? error : new Disconnected(error.message)));
     socket.once(event, resolve);
   });
 }
 
-/** ws://HOST:PORT, wss://..., unix:PATH. */
-export async function openUrl(text, token) {
+/** ws://HOST:PORT, wss://..., unix:PATH; until `signal` says that it takes too long. */
+export async function openUrl(text, token, signal) {
   if (text.startsWith('unix:')) {
     const socket = net.connect(text.slice('unix:'.length));
-    await connected(socket, 'connect');
+    await connected(socket, 'connect', signal);
     return new Lines(socket, socket);
   }
   const url = URL.canParse?.(text) === false ? undefined : new URL(text);
@@ -284,16 +339,20 @@ export async function openUrl(text, token) {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = Number(url.port) || (isSecure ? 443 : 80);
   const socket = isSecure ? tls.connect({ host, port, servername: host }) : net.connect({ host, port });
-  await connected(socket, isSecure ? 'secureConnect' : 'connect');
+  await connected(socket, isSecure ? 'secureConnect' : 'connect', signal);
   socket.setNoDelay(true);
   const transport = new WebSocketLines(socket);
   await transport.handshake(url, token);
   return transport;
 }
 
-/** A server that is started for us and speaks on its stdin and stdout. */
+/** A server that is started for us and speaks on its stdin and stdout; in a session of its own, so that
+ * Ctrl-C is for us to handle. */
 export async function openCommand([program, ...args]) {
-  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  await connected(child, 'spawn');
-  return new Lines(child.stdout, child.stdin);
+  const child = spawn(program, args, { stdio: 'pipe', detached: true });
+  await new Promise((resolve, reject) => {
+    child.once('error', (error) => reject(new ProgramNotFound(`starting ${program}: ${error.code}`)));
+    child.once('spawn', resolve);
+  });
+  return new OwnServer(child);
 }

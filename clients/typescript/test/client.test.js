@@ -6,7 +6,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { test } from 'node:test';
 
-import { CordonError, Disconnected, RpcError, connect, sandbox, spawn } from '../src/index.js';
+import { CordonError, Disconnected, InputClosed, RpcError, connect, spawn } from 'cordon';
 
 const { CORDON_URL: url, CORDON_SERVER: server, CORDON_PLACE: place } = process.env;
 const ws = `${place}/ws`;
@@ -20,7 +20,7 @@ const withClient = (work, options) => async () => {
     await client.close();
   }
 };
-const shell = (client, script, options) => client.start(['/bin/sh', '-c', script], ws, options);
+const shell = (client, script, options) => client.start(script, { cwd: ws, ...options });
 const first = async (events) => (await events.next()).value.data.toString();
 
 /** Between client and server, to be cut. */
@@ -76,7 +76,7 @@ test('input and output', withClient(async (client) => {
   assert.equal(result.stderr.toString(), 'done\n');
   assert.equal(result.lost, 0);
   const closed = await shell(client, 'cat');
-  await assert.rejects(closed.write('x'), /stdinClosed/);
+  await assert.rejects(closed.write('x'), InputClosed);
 }));
 
 test('a terminal', withClient(async (client) => {
@@ -101,11 +101,11 @@ test('signals and the end', withClient(async (client) => {
   assert.equal(await other.terminate(), true);
   assert.equal((await other.wait()).exitCode, 137);
   assert.equal(await other.terminate(), false);
-  await assert.rejects(client.start(['/does/not/exist'], ws), { code: RpcError.INTERNAL });
+  await assert.rejects(client.start(['/does/not/exist']), { code: RpcError.INTERNAL });
 }));
 
 test('a sandbox holds and tells', withClient(async (client) => {
-  const box = sandbox(ws);
+  const box = { workspace: ws };
   const command = await shell(client, `echo in > f; echo out > ${place}/outside/f`, { sandbox: box });
   const { exit } = await command.communicate();
   assert.equal(command.sandboxType, 'linuxSeccomp');
@@ -115,6 +115,12 @@ test('a sandbox holds and tells', withClient(async (client) => {
   const inside = client.files.inside(box);
   assert.equal((await inside.read(`${ws}/f`)).toString(), 'in\n');
   await assert.rejects(inside.write(`${place}/outside/f`, ''), /Read-only file system/);
+}));
+
+test('a sandbox that reaches hosts', withClient(async (client) => {
+  const box = { allowHosts: ['good.test', '*.good.test:443'] };
+  const { exit } = await (await shell(client, 'getent hosts bad.test', { sandbox: box })).communicate();
+  assert.deepEqual(exit.denials.map(({ host, reason }) => [host, reason]), [['bad.test', 'not_allowed']]);
 }));
 
 test('files', withClient(async (client) => {
@@ -149,8 +155,8 @@ test('files', withClient(async (client) => {
 }));
 
 test('calls of a model', withClient(async (client) => {
-  let answer = await client.sessions.exec('echo hi; read x; echo got $x', ws, {
-    tty: true, login: false, shell: '/bin/sh', screen: true, until: { text: 'hi' },
+  let answer = await client.sessions.exec('echo hi; read x; echo got $x', {
+    cwd: ws, tty: true, login: false, shell: '/bin/sh', screen: true, until: { text: 'hi' },
   });
   const { sessionId } = answer;
   assert.equal(answer.exitCode, null);
@@ -159,7 +165,7 @@ test('calls of a model', withClient(async (client) => {
   answer = await client.sessions.write(sessionId, 'you\n', { until: { text: 'got you' } });
   if (answer.sessionId !== null) answer = await client.sessions.wait(sessionId);
   assert.equal(answer.exitCode, 0);
-  answer = await client.sessions.exec('sleep 600', ws, { yieldTimeMs: 250 });
+  answer = await client.sessions.exec('sleep 600', { cwd: ws, yieldTimeMs: 250 });
   assert.equal((await client.sessions.terminate(answer.sessionId, { graceMs: 0 })).sessionId, null);
 }));
 
@@ -227,7 +233,7 @@ async function connectAgain(resume) {
 }
 
 test('what a process does', withClient(async (client) => {
-  const options = { sandbox: sandbox(ws), trace: ['files'] };
+  const options = { sandbox: {}, trace: ['files'] };
   const command = await shell(client, 'mkdir t1; read word; mkdir $word', { ...options, stdin: true });
   const seen = [];
   for await (const event of command.timeline()) {
@@ -235,7 +241,7 @@ test('what a process does', withClient(async (client) => {
     if (seen.length === 1) await command.write('t2\n');
   }
   assert.deepEqual(seen, [['create', `${ws}/t1`], ['create', `${ws}/t2`]]);
-  const answer = await client.sessions.exec('mkdir t3', ws, { ...options, login: false });
+  const answer = await client.sessions.exec('mkdir t3', { cwd: ws, ...options, login: false });
   for await (const event of client.timeline(answer.processId)) assert.equal(event.path, `${ws}/t3`);
 }));
 
@@ -253,7 +259,7 @@ test('questions have the fields that their types say, and the answer counts', wi
     return { decision: 'approved', reason: 'why not' };
   };
   const { questions: [put] } = await client.call('exec/run', {
-    runId: 'r', argv: ['mkdir', 'asked'], cwd: `file://${ws}`, sandbox: sandbox(ws, { write: [], watch: 'ask' }),
+    runId: 'r', argv: ['mkdir', 'asked'], cwd: `file://${ws}`, sandbox: { profile: 'read-only', watch: 'ask' },
   });
   const [request] = asked;
   assert.ok(existsSync(`${ws}/asked`));
@@ -265,7 +271,7 @@ test('questions have the fields that their types say, and the answer counts', wi
 }));
 
 test('a server of our own', async () => {
-  const client = await spawn([server, '--listen', 'stdio']);
+  const client = await spawn({ argv: [server, '--listen', 'stdio'] });
   const command = await shell(client, 'cat; exit 2', { stdin: true });
   assert.equal((await command.communicate('hello')).stdout.toString(), 'hello');
   assert.equal((await command.wait()).exitCode, 2);

@@ -102,6 +102,7 @@ static const char *const top_keys[] = {
     "audit",
     "default_permissions",
     "limits",
+    "mcp",
     "permissions",
     "projects",
     "protect",
@@ -226,6 +227,8 @@ static const char *const network_keys[] = {"enabled",
                                            "mitm",
                                            NULL};
 
+static const char *const mitm_keys[] = {"hooks", "actions", NULL};
+
 /* Takes `text` over. */
 static void note(struct config *config, const struct toml_node *node, const char *prefix,
                  const char *nearest, char *text)
@@ -278,6 +281,7 @@ static void note_permissions(struct config *config, const struct toml_node *prof
 {
     AUTO_FREE char *prefix = alloc_strf("permissions.%s.", profile->key);
     AUTO_FREE char *network_prefix = alloc_strf("%snetwork.", prefix);
+    AUTO_FREE char *mitm_prefix = alloc_strf("%smitm.", network_prefix);
     AUTO_FREE char *files_prefix = alloc_strf("%sfilesystem.", prefix);
     AUTO_FREE char *limits_prefix = alloc_strf("%slimits.", prefix);
     const struct toml_node *files = toml_find(profile, "filesystem");
@@ -285,6 +289,7 @@ static void note_permissions(struct config *config, const struct toml_node *prof
     note_unknown(config, profile, prefix, permission_keys);
     note_unknown(config, toml_find(profile, "limits"), limits_prefix, config_limit_keys);
     note_unknown(config, toml_find(profile, "network"), network_prefix, network_keys);
+    note_unknown(config, toml_find(toml_find(profile, "network"), "mitm"), mitm_prefix, mitm_keys);
     for (size_t i = 0; files && i < files->len && !is_enough(config); i++) {
         const char *key = files->items[i].key;
         AUTO_FREE char *name = alloc_strn(key, strcspn(key, "/")); /* something in it may follow */
@@ -313,6 +318,7 @@ static void note_mistakes(struct config *config)
             note(config, toml_find(root, policy_keys[i]), "", NULL,
                  alloc_strf("%s is a key of Codex's, and has no effect here", policy_keys[i]));
     note_unknown(config, toml_find(root, "audit"), "audit.", audit_keys);
+    note_unknown(config, toml_find(root, "mcp"), "mcp.", config_mcp_keys);
     note_unknown(config, toml_find(root, "limits"), "limits.", config_limit_keys);
     note_unknown(config, toml_find(root, "sandbox_workspace_write"), "sandbox_workspace_write.",
                  workspace_keys);
@@ -541,7 +547,7 @@ static int read_general(struct config *config, struct err *err)
 
     if (read_word(config, "sandbox_mode", modes, &config->sandbox_mode, err) ||
         config_read_approval(config, err) || read_environment(config, err) ||
-        read_audit(config, err) || read_protect(config, err) ||
+        config_read_mcp(config, err) || read_audit(config, err) || read_protect(config, err) ||
         read_word(config, "ws_auth", ws_auth, &config->ws_auth, err) ||
         read_word(config, "sandbox", sandbox, &config->sandbox, err) ||
         config_read_limits(config, root, &config->limits, err) ||

@@ -15,6 +15,7 @@
 #include "policy/profile.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct config;
 struct protect_choice;
@@ -41,6 +42,31 @@ const struct config_warning *config_warnings(const struct config *config, size_t
 
 /* [shell_environment_policy]; the default policy when there is none. Owned by the config. */
 const struct environment_policy *config_environment(const struct config *config);
+
+/* [mcp]: what clients of `cordon mcp` may decide. Each first word is what holds when nothing is said. */
+enum config_mcp_roots { CONFIG_MCP_ROOTS_IGNORE, CONFIG_MCP_ROOTS_NARROW, CONFIG_MCP_ROOTS_TRUST };
+enum config_mcp_cancel {
+    CONFIG_MCP_CANCEL_INTERRUPT,
+    CONFIG_MCP_CANCEL_LEAVE,
+    CONFIG_MCP_CANCEL_TERMINATE
+};
+enum config_mcp_approvals {
+    CONFIG_MCP_APPROVALS_PROFILE,
+    CONFIG_MCP_APPROVALS_ASK,
+    CONFIG_MCP_APPROVALS_NEVER
+};
+enum config_mcp_sandbox { CONFIG_MCP_SANDBOX_NARROW, CONFIG_MCP_SANDBOX_IGNORE };
+
+struct config_mcp {
+    enum config_mcp_roots roots;         /* "ignore", "narrow", "trust" */
+    enum config_mcp_cancel on_cancel;    /* "interrupt", "leave", "terminate" */
+    enum config_mcp_approvals approvals; /* "profile", "ask", "never" */
+    enum config_mcp_sandbox sandbox;     /* `client_sandbox`: "narrow", "ignore" */
+    uint64_t yield_max_ms;               /* 0: nothing is said */
+};
+
+/* `config` may be NULL. */
+const struct config_mcp *config_mcp(const struct config *config);
 
 /* [audit] trace: what commands do that the audit log gets, too. 1: files, 2: network, 4: exec, as in enum
  * timeline_topic. `config` may be NULL. */

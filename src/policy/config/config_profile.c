@@ -1,28 +1,20 @@
 /* config_profile() of config.h: one profile, with everything it extends, from the loaded file.
  *
- * A chain is a [permissions.NAME] table and all that it extends, nearest first. Its levels are
- * merged as TOML tables are, by sorting all their items once, not by looking each one up in the
- * others.
- *
  * In [permissions.NAME.filesystem] every line becomes a rule (scope, subpath, level):
  * `"/srv" = "read"` is the scope "/srv" with the subpath ".", and a table under "/srv" has one rule
  * for each of its keys:
  *
  *     the nearest level says    what lies further away
  *     scope = access            is gone for that scope
- *     [scope] sub = access      stays for other subpaths, back to where the scope is no table
- *
- * In [permissions.NAME.network] Codex takes `enabled = true` as an open network, and rules on
- * domains count only when a feature is switched on elsewhere; so a list of allowed domains may
- * silently allow everything. Here such rules always count: with any of them, the proxy is the only way
- * out, and there is one unless `enabled = false`; in a file of Codex's, if `enabled = true`. */
+ *     [scope] sub = access      stays for other subpaths, back to where the scope is no table */
 #include "policy/config/config.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "policy/config/config_hooks.h"
+#include "policy/config/config_chain.h"
+#include "policy/config/config_network.h"
 #include "policy/config/config_reader.h"
 #include "policy/config/config_values.h"
 #include "policy/glob.h"
@@ -31,187 +23,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- a table and what it extends --- */
-
-enum { CHAIN_MAX = 32 };
-
-struct chain {
-    const struct config *config;
-    const struct toml_node *levels[CHAIN_MAX]; /* 0 is the table that was asked for */
-    size_t len;
-    const char *builtin; /* ":read-only" or ":workspace" behind the last level; NULL for none */
-};
-
-/* ERR_INVALID for an unknown parent, one that cannot be a parent, a cycle, or too long a chain. */
-static int chain_open(const struct config *config, const struct toml_node *profile,
-                      struct chain *ret, struct err *err)
-{
-    struct chain chain = {.config = config};
-    const struct toml_node *next = profile;
-
-    for (;;) {
-        const struct toml_node *extends;
-
-        if (config_want(config, next, TOML_TABLE, err) ||
-            config_item(config, next, "extends", TOML_STRING, &extends, err))
-            return -1;
-        chain.levels[chain.len++] = next;
-        if (!extends)
-            break;
-        if (extends->string[0] == ':') {
-            chain.builtin = extends->string;
-            if (str_eq(chain.builtin, ":read-only") || str_eq(chain.builtin, ":workspace"))
-                break;
-            return config_fail(config, extends, err,
-                               "extends: \"%s\" cannot be a parent; \":read-only\" and "
-                               "\":workspace\" can",
-                               chain.builtin);
-        }
-        next = toml_find(toml_find(config->root, "permissions"), extends->string);
-        if (!next)
-            return config_fail(config, extends, err,
-                               "extends: there is no [permissions.%s] in this file",
-                               extends->string);
-        for (size_t i = 0; i < chain.len; i++)
-            if (chain.levels[i] == next)
-                return config_fail(config, extends, err,
-                                   "extends: [permissions.%s] would extend itself",
-                                   extends->string);
-        if (chain.len == CHAIN_MAX)
-            return config_fail(config, extends, err, "extends: more than %d levels", CHAIN_MAX);
-    }
-    *ret = chain;
-    return 0;
-}
-
-/* The nearest item `key`, inside of the sub-table `table` (NULL: of the profile itself); it has to
- * be of that kind. NULL in `*ret` when no level has one. */
-static int chain_find(const struct chain *chain, const char *table, const char *key,
-                      enum toml_kind kind, const struct toml_node **ret, struct err *err)
-{
-    *ret = NULL;
-    for (size_t i = 0; i < chain->len && !*ret; i++) {
-        const struct toml_node *at = chain->levels[i];
-
-        if (table && config_item(chain->config, at, table, TOML_TABLE, &at, err))
-            return -1;
-        if (config_item(chain->config, at, key, kind, ret, err))
-            return -1;
-    }
-    return 0;
-}
-
-/* The nearest word counts; `ret` stays as it is where there is none. */
-static int chain_word(const struct chain *chain, const char *key, const char *const *words,
-                      unsigned *ret, struct err *err)
-{
-    const struct toml_node *node;
-
-    return chain_find(chain, NULL, key, TOML_STRING, &node, err) ||
-                   (node && config_word(chain->config, node, words, ret, err))
-               ? -1
-               : 0;
-}
-
-/* --- rules: what the levels say about a key --- */
-
-enum rule_form { RULE_PLAIN /* scope = access */, RULE_SCOPED /* in a table under the scope */ };
-
-struct rule {
-    const char *scope; /* the key */
-    const char *sub;   /* the key in the table under the scope */
-    const struct toml_node *node;
-    size_t level; /* how far away: 0 is the table that was asked for */
-    enum rule_form form;
-};
-
-struct rules {
-    struct rule *items;
-    size_t len;
-    size_t cap;
-};
-
-static void rules_done(struct rules *rules)
-{
-    free(rules->items);
-}
-
-static void rules_add(struct rules *rules, const struct rule *rule)
-{
-    rules->items = alloc_grow(rules->items, rules->len, &rules->cap, sizeof *rules->items);
-    rules->items[rules->len++] = *rule;
-}
-
-/* By scope, then nearest level first, then subpath. */
-static int rule_compare_scope(const void *left, const void *right)
-{
-    const struct rule *a = left;
-    const struct rule *b = right;
-    int order = strcmp(a->scope, b->scope);
-
-    if (order)
-        return order;
-    if (a->level != b->level)
-        return a->level < b->level ? -1 : 1;
-    return strcmp(a->sub, b->sub);
-}
-
-/* By scope, then subpath, then nearest level first. */
-static int rule_compare_path(const void *left, const void *right)
-{
-    const struct rule *a = left;
-    const struct rule *b = right;
-    int order = strcmp(a->scope, b->scope);
-
-    if (!order)
-        order = strcmp(a->sub, b->sub);
-    if (order)
-        return order;
-    return a->level < b->level ? -1 : a->level > b->level;
-}
-
-/* The items of the table `table`.`inner` (`inner` may be NULL) on all levels: for every key the
- * nearest, ordered by key. Something else than a table there is an error. */
-static int chain_merge(const struct chain *chain, const char *table, const char *inner,
-                       struct rules *ret, struct err *err)
-{
-    size_t kept = 0;
-
-    for (size_t level = 0; level < chain->len; level++) {
-        const struct toml_node *at = chain->levels[level];
-
-        if (config_item(chain->config, at, table, TOML_TABLE, &at, err))
-            return -1;
-        if (inner && config_item(chain->config, at, inner, TOML_TABLE, &at, err))
-            return -1;
-        for (size_t i = 0; at && i < at->len; i++)
-            rules_add(ret, &(struct rule){.scope = at->items[i].key,
-                                          .sub = "",
-                                          .node = &at->items[i],
-                                          .level = level});
-    }
-    if (!ret->len)
-        return 0;
-    qsort(ret->items, ret->len, sizeof *ret->items, rule_compare_path);
-    for (size_t i = 1; i < ret->len; i++)
-        if (!str_eq(ret->items[i].scope, ret->items[kept].scope))
-            ret->items[++kept] = ret->items[i];
-    ret->len = kept + 1;
-    return 0;
-}
-
 /* --- [permissions.NAME.filesystem] --- */
 
 static const char depth_key[] = "glob_scan_max_depth";
 
-static int collect_key(const struct chain *chain, const struct toml_node *node, size_t level,
-                       struct rules *rules, struct err *err)
+static int collect_key(const struct config_chain *chain, const struct toml_node *node, size_t level,
+                       struct config_rules *rules, struct err *err)
 {
     /* two names, one scope */
     const char *scope = str_eq(node->key, ":project_roots") ? ":workspace_roots" : node->key;
 
     if (node->kind != TOML_TABLE) {
-        rules_add(rules, &(struct rule){scope, ".", node, level, RULE_PLAIN});
+        config_rules_add(rules, &(struct config_rule){scope, ".", node, level, RULE_PLAIN});
         return 0;
     }
     for (size_t i = 0; i < node->len; i++) {
@@ -225,17 +48,17 @@ static int collect_key(const struct chain *chain, const struct toml_node *node, 
                                "\"%s\" below \"%s\" should be \".\", or a relative path without "
                                "\".\" and \"..\"",
                                item->key, node->key);
-        rules_add(rules, &(struct rule){scope, item->key, item, level, RULE_SCOPED});
+        config_rules_add(rules, &(struct config_rule){scope, item->key, item, level, RULE_SCOPED});
     }
     return 0;
 }
 
 /* What a built-in parent would say in a table. It is the furthest level. */
-static void collect_builtin(const struct chain *chain, struct rules *rules)
+static void collect_builtin(const struct config_chain *chain, struct config_rules *rules)
 {
     static const struct toml_node read = {.kind = TOML_STRING, .string = (char *)"read"};
     static const struct toml_node write = {.kind = TOML_STRING, .string = (char *)"write"};
-    const struct rule all[] = {
+    const struct config_rule all[] = {
         {":root", ".", &read, chain->len, RULE_PLAIN},
         {":workspace_roots", ".", &write, chain->len, RULE_SCOPED},
         {":slash_tmp", ".", &write, chain->len, RULE_PLAIN},
@@ -245,19 +68,19 @@ static void collect_builtin(const struct chain *chain, struct rules *rules)
     if (!chain->builtin)
         return;
     for (size_t i = 0; i < (str_eq(chain->builtin, ":workspace") ? 4 : 1); i++)
-        rules_add(rules, &all[i]);
+        config_rules_add(rules, &all[i]);
 }
 
 /* Drops what a nearer level replaces as a whole. A plain rule hides all levels behind it, and is
  * itself hidden by a table on a nearer level. */
-static void drop_hidden(struct rules *rules)
+static void drop_hidden(struct config_rules *rules)
 {
     size_t kept = 0;
-    const struct rule *nearest = NULL;
+    const struct config_rule *nearest = NULL;
     bool is_closed = false;
 
     for (size_t i = 0; i < rules->len; i++) {
-        struct rule rule = rules->items[i];
+        struct config_rule rule = rules->items[i];
 
         if (!nearest || !str_eq(nearest->scope, rule.scope)) {
             rules->items[kept] = rule;
@@ -272,7 +95,21 @@ static void drop_hidden(struct rules *rules)
     rules->len = kept;
 }
 
-static int rules_merge(const struct config *config, struct rules *rules, struct err *err)
+/* By scope, then nearest level first, then subpath. */
+static int rule_compare_scope(const void *left, const void *right)
+{
+    const struct config_rule *a = left;
+    const struct config_rule *b = right;
+    int order = strcmp(a->scope, b->scope);
+
+    if (order)
+        return order;
+    if (a->level != b->level)
+        return a->level < b->level ? -1 : 1;
+    return strcmp(a->sub, b->sub);
+}
+
+static int rules_merge(const struct config *config, struct config_rules *rules, struct err *err)
 {
     size_t kept = 0;
 
@@ -280,10 +117,10 @@ static int rules_merge(const struct config *config, struct rules *rules, struct 
         return 0;
     qsort(rules->items, rules->len, sizeof *rules->items, rule_compare_scope);
     drop_hidden(rules);
-    qsort(rules->items, rules->len, sizeof *rules->items, rule_compare_path);
+    qsort(rules->items, rules->len, sizeof *rules->items, config_rule_compare);
     for (size_t i = 1; i < rules->len; i++) {
-        const struct rule *last = &rules->items[kept];
-        const struct rule *rule = &rules->items[i];
+        const struct config_rule *last = &rules->items[kept];
+        const struct config_rule *rule = &rules->items[i];
 
         if (!str_eq(last->scope, rule->scope) || !str_eq(last->sub, rule->sub))
             rules->items[++kept] = *rule;
@@ -296,8 +133,8 @@ static int rules_merge(const struct config *config, struct rules *rules, struct 
     return 0;
 }
 
-static int add_rule(const struct chain *chain, const struct rule *rule, const char *home,
-                    struct profile *ret, struct err *err)
+static int add_rule(const struct config_chain *chain, const struct config_rule *rule,
+                    const char *home, struct profile *ret, struct err *err)
 {
     AUTO_FREE char *origin =
         rule->level == chain->len
@@ -325,10 +162,10 @@ static int add_rule(const struct chain *chain, const struct rule *rule, const ch
 }
 
 /* Adds an entry for every key of the merged tables to `ret`. `home` as in config_profile(). */
-static int read_files(const struct chain *chain, const char *home, struct profile *ret,
+static int read_files(const struct config_chain *chain, const char *home, struct profile *ret,
                       struct err *err)
 {
-    AUTO(rules_done) struct rules rules = {0};
+    AUTO(config_rules_done) struct config_rules rules = {0};
     const struct toml_node *depth;
 
     for (size_t level = 0; level < chain->len; level++) {
@@ -343,7 +180,7 @@ static int read_files(const struct chain *chain, const char *home, struct profil
     }
     collect_builtin(chain, &rules);
     if (rules_merge(chain->config, &rules, err) ||
-        chain_find(chain, "filesystem", depth_key, TOML_INTEGER, &depth, err))
+        config_chain_find(chain, "filesystem", depth_key, TOML_INTEGER, &depth, err))
         return -1;
     if (depth && (depth->integer < 1 || depth->integer > INT_MAX))
         return config_fail(chain->config, depth, err, "%s should be at least 1", depth_key);
@@ -351,172 +188,6 @@ static int read_files(const struct chain *chain, const char *home, struct profil
     for (size_t i = 0; i < rules.len; i++)
         if (add_rule(chain, &rules.items[i], home, ret, err))
             return -1;
-    return 0;
-}
-
-/* --- [permissions.NAME.network] --- */
-
-static int read_domains(const struct chain *chain, struct network_policy *ret, struct err *err)
-{
-    AUTO(rules_done) struct rules items = {0};
-    unsigned word;
-
-    if (chain_merge(chain, "network", "domains", &items, err))
-        return -1;
-    for (size_t i = 0; i < items.len; i++) {
-        const struct toml_node *node = items.items[i].node;
-        AUTO_FREE char *origin =
-            alloc_strf("%s:%u [permissions.%s.network.domains]", chain->config->file, node->line,
-                       chain->levels[items.items[i].level]->key);
-        struct err why;
-
-        if (config_word(chain->config, node, network_verdict_words, &word, err))
-            return -1;
-        if (network_policy_add_text(ret, node->key, (enum network_verdict)word, origin, &why))
-            return config_fail(chain->config, node, err, "\"%.80s\": %s", node->key, why.msg);
-    }
-    return 0;
-}
-
-/* The sockets that are allowed; `*ret_len` is the number of all rules. One that is denied is so anyway; it takes back what a profile that
- * this one extends allows. */
-static int read_sockets(const struct chain *chain, const char *home, struct profile *ret,
-                        size_t *ret_len, struct err *err)
-{
-    static const char *const words[] = {"allow", "deny", NULL};
-    AUTO(rules_done) struct rules items = {0};
-    unsigned word;
-
-    if (chain_merge(chain, "network", "unix_sockets", &items, err))
-        return -1;
-    for (size_t i = 0; i < items.len; i++) {
-        const struct toml_node *node = items.items[i].node;
-        AUTO_FREE char *origin =
-            alloc_strf("%s:%u [permissions.%s.network.unix_sockets]", chain->config->file,
-                       node->line, chain->levels[items.items[i].level]->key);
-        const struct profile_text options = {.text = node->key, .origin = origin, .home = home};
-
-        if (config_word(chain->config, node, words, &word, err))
-            return -1;
-        if (word == 0 && profile_add_socket(ret, &options, err))
-            return err_wrap(err, "%s:%u", chain->config->file, node->line);
-    }
-    *ret_len = items.len;
-    return 0;
-}
-
-/* Settings of the proxy. Where it listens is Cordon's business, so that these are for files that Codex reads, too, and
- * have to be of the right type alone. */
-static const struct {
-    const char *key;
-    enum toml_kind kind;
-} proxy_settings[] = {
-    {"allow_local_binding", TOML_BOOLEAN},
-    {"allow_upstream_proxy", TOML_BOOLEAN},
-    {"enable_socks5", TOML_BOOLEAN},
-    {"enable_socks5_udp", TOML_BOOLEAN},
-    {"dangerously_allow_non_loopback_proxy", TOML_BOOLEAN},
-    {"dangerously_allow_all_unix_sockets", TOML_BOOLEAN},
-    {"proxy_url", TOML_STRING},
-    {"socks_url", TOML_STRING},
-};
-
-static int read_host_ports(const struct chain *chain, struct network_policy *ret, struct err *err)
-{
-    const struct toml_node *list;
-
-    if (chain_find(chain, "network", "host_ports", TOML_ARRAY, &list, err))
-        return -1;
-    for (size_t i = 0; list && i < list->len; i++) {
-        const struct toml_node *item = &list->items[i];
-        struct err why;
-
-        if (config_want(chain->config, item, TOML_INTEGER, err))
-            return -1;
-        if (item->integer < 1 || item->integer > UINT16_MAX)
-            return config_fail(chain->config, item, err, "host_ports: a port is 1 to 65535");
-        if (network_policy_add_host_port(ret, (uint16_t)item->integer, &why))
-            return config_fail(chain->config, item, err, "host_ports: %s", why.msg);
-    }
-    return 0;
-}
-
-static int read_publications(const struct chain *chain, struct network_policy *ret, struct err *err)
-{
-    const struct toml_node *list;
-
-    if (chain_find(chain, "network", "publish", TOML_ARRAY, &list, err))
-        return -1;
-    for (size_t i = 0; list && i < list->len; i++) {
-        const struct toml_node *item = &list->items[i];
-        struct publication publication;
-        struct err why;
-
-        if (config_want(chain->config, item, TOML_STRING, err))
-            return -1;
-        if (publication_parse(item->string, &publication, &why) ||
-            publications_add(&ret->publications, &publication, &why))
-            return config_fail(chain->config, item, err, "publish: %s", why.msg);
-    }
-    return 0;
-}
-
-/* `*ret_last` is one that is given; NULL: none is. */
-static int read_settings(const struct chain *chain, struct network_policy *ret,
-                         const struct toml_node **ret_last, struct err *err)
-{
-    const struct toml_node *mode;
-    unsigned mode_word = NETWORK_MODE_FULL;
-
-    if (chain_find(chain, "network", "mode", TOML_STRING, &mode, err) ||
-        (mode && config_word(chain->config, mode, network_mode_words, &mode_word, err)))
-        return -1;
-    ret->mode = (enum network_mode)mode_word;
-    for (size_t i = 0; i < sizeof proxy_settings / sizeof *proxy_settings; i++) {
-        const struct toml_node *node;
-
-        if (chain_find(chain, "network", proxy_settings[i].key, proxy_settings[i].kind, &node, err))
-            return -1;
-        *ret_last = node ? node : *ret_last;
-        if (node && i == 0)
-            ret->allow_local_binding = node->boolean;
-        if (node && i == 1)
-            ret->no_upstream_proxy = !node->boolean;
-    }
-    return 0;
-}
-
-/* What the merged table says about the network as a whole. */
-static int read_network(const struct chain *chain, const char *home, struct profile *ret,
-                        struct err *err)
-{
-    struct network_policy *policy = &ret->network_policy;
-    const struct config_levels levels = {chain->config, chain->levels, chain->len};
-    const struct toml_node *enabled;
-    const struct toml_node *setting = NULL;
-    size_t sockets = 0;
-    bool has_rules;
-
-    if (chain_find(chain, "network", "enabled", TOML_BOOLEAN, &enabled, err) ||
-        read_settings(chain, policy, &setting, err) || read_domains(chain, policy, err) ||
-        read_host_ports(chain, policy, err) || read_publications(chain, policy, err) ||
-        config_read_hooks(&levels, policy, err) || read_sockets(chain, home, ret, &sockets, err))
-        return -1;
-    has_rules = policy->rules_len || policy->host_ports_len || policy->hooks ||
-                policy->mode != NETWORK_MODE_FULL;
-    if (!enabled)
-        ret->network =
-            has_rules && !chain->config->is_codexs ? NETWORK_PROXIED : NETWORK_RESTRICTED;
-    else if (!enabled->boolean)
-        ret->network = NETWORK_RESTRICTED;
-    else
-        ret->network =
-            has_rules || (sockets && chain->config->is_codexs) ? NETWORK_PROXIED : NETWORK_ENABLED;
-    if (setting && ret->network != NETWORK_PROXIED && !chain->config->is_codexs)
-        return config_fail(
-            chain->config, setting, err,
-            "%s is about the proxy, and has no effect without rules for it (domains)",
-            setting->key);
     return 0;
 }
 
@@ -587,11 +258,12 @@ static int mode_workspace_write(const struct config *config, const char *home, s
 /* --- [permissions.NAME] --- */
 
 /* The nearest list counts; whether there are such presets is seen where they are loaded. */
-static int read_presets(const struct chain *chain, struct config_profile *ret, struct err *err)
+static int read_presets(const struct config_chain *chain, struct config_profile *ret,
+                        struct err *err)
 {
     const struct toml_node *list;
 
-    if (chain_find(chain, NULL, "with", TOML_ARRAY, &list, err))
+    if (config_chain_find(chain, NULL, "with", TOML_ARRAY, &list, err))
         return -1;
     for (size_t i = 0; list && i < list->len; i++) {
         if (config_want(chain->config, &list->items[i], TOML_STRING, err))
@@ -603,8 +275,20 @@ static int read_presets(const struct chain *chain, struct config_profile *ret, s
     return 0;
 }
 
+/* The nearest word counts; `ret` stays as it is where there is none. */
+static int chain_word(const struct config_chain *chain, const char *key, const char *const *words,
+                      unsigned *ret, struct err *err)
+{
+    const struct toml_node *node;
+
+    return config_chain_find(chain, NULL, key, TOML_STRING, &node, err) ||
+                   (node && config_word(chain->config, node, words, ret, err))
+               ? -1
+               : 0;
+}
+
 /* What a table says beside its paths and its network. */
-static int read_choices(const struct chain *chain, struct profile *ret, struct err *err)
+static int read_choices(const struct config_chain *chain, struct profile *ret, struct err *err)
 {
     const struct toml_node *nested;
     const struct toml_node *gpu;
@@ -613,12 +297,12 @@ static int read_choices(const struct chain *chain, struct profile *ret, struct e
     unsigned tmp = PROFILE_TMP_PRIVATE;
     unsigned git = PROFILE_GIT_READ;
 
-    if (chain_find(chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err) ||
+    if (config_chain_find(chain, NULL, "allow_nested_namespaces", TOML_BOOLEAN, &nested, err) ||
         chain_word(chain, "watch", profile_watch_words, &watch, err) ||
         chain_word(chain, "judge", profile_judge_words, &judge, err) ||
         chain_word(chain, "tmp", profile_tmp_words, &tmp, err) ||
         chain_word(chain, "git", profile_git_words, &git, err) ||
-        chain_find(chain, NULL, "gpu", TOML_BOOLEAN, &gpu, err))
+        config_chain_find(chain, NULL, "gpu", TOML_BOOLEAN, &gpu, err))
         return -1;
     for (size_t i = chain->len; i-- > 0;) /* the nearest level counts */
         if (config_read_limits(chain->config, chain->levels[i], &ret->limits, err))
@@ -642,12 +326,13 @@ static int read_choices(const struct chain *chain, struct profile *ret, struct e
 static int read_table(const struct config *config, const struct toml_node *node, const char *home,
                       struct config_profile *ret, struct err *err)
 {
-    AUTO(rules_done) struct rules roots = {0};
+    AUTO(config_rules_done) struct config_rules roots = {0};
     struct profile *profile = &ret->profile;
-    struct chain chain;
+    struct config_chain chain;
 
-    if (chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
-        read_presets(&chain, ret, err) || chain_merge(&chain, "workspace_roots", NULL, &roots, err))
+    if (config_chain_open(config, node, &chain, err) || read_files(&chain, home, profile, err) ||
+        read_presets(&chain, ret, err) ||
+        config_chain_merge(&chain, "workspace_roots", NULL, &roots, err))
         return -1;
     for (size_t i = 0; i < roots.len; i++) {
         const struct toml_node *root = roots.items[i].node;
@@ -658,7 +343,7 @@ static int read_table(const struct config *config, const struct toml_node *node,
         if (root->boolean && read_extra_root(config, &path, home, &ret->workspace_roots, err))
             return -1;
     }
-    if (read_network(&chain, home, profile, err) || read_choices(&chain, profile, err))
+    if (config_network_read(&chain, home, profile, err) || read_choices(&chain, profile, err))
         return -1;
     profile->id = alloc_str(node->key);
     profile->extends = alloc_str(chain.len > 1 ? chain.levels[1]->key : chain.builtin);

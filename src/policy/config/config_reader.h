@@ -24,6 +24,7 @@ struct config {
     const char *sandbox; /* the same */
     struct protect_choice protect;
     struct resource_limits limits;
+    struct config_mcp mcp;
     struct config_warning *warnings;
     size_t warnings_len;
     size_t warnings_cap;
@@ -54,6 +55,12 @@ extern const char *const config_limit_keys[LIMIT_COUNT + 1]; /* in the order of 
 /* `limits` of the table, laid over `ret`. */
 int config_read_limits(const struct config *config, const struct toml_node *table,
                        struct resource_limits *ret, struct err *err);
+
+/* --- config_mcp.c, for config.c --- */
+
+extern const char *const config_mcp_keys[]; /* NULL-terminated */
+
+int config_read_mcp(struct config *config, struct err *err);
 
 /* --- approval.c, for config.c --- */
 

@@ -127,7 +127,7 @@ static struct http_reply reply_upgrade(const struct http_head *head,
 }
 
 /* A page of a foreign name that was made to lead here (DNS rebinding) brings that name along. */
-static bool is_local_host(const char *host)
+bool http_host_is_local(const char *host)
 {
     bool is_v6 = *host == '[';
     size_t len = is_v6 ? strcspn(++host, "]") : strcspn(host, ":");
@@ -157,7 +157,7 @@ struct http_reply http_reply_to(const struct http_head *head,
     size_t len = strcspn(head->target, "?"); /* of the path */
     const char *host = http_head_field(head, "host");
 
-    if (situation->is_loopback && host && !is_local_host(host))
+    if (situation->is_loopback && host && !http_host_is_local(host))
         return reply_refusal(403, "the Host of a request to a loopback address has to be localhost "
                                   "or an IP address");
     if (http_head_field(head, "origin"))
@@ -169,7 +169,7 @@ struct http_reply http_reply_to(const struct http_head *head,
     return reply;
 }
 
-static const char *status_phrase(int status)
+const char *http_status_phrase(int status)
 {
     static const struct {
         int status;
@@ -177,12 +177,19 @@ static const char *status_phrase(int status)
     } phrases[] = {
         {101, "Switching Protocols"},
         {200, "OK"},
+        {202, "Accepted"},
+        {204, "No Content"},
         {400, "Bad Request"},
         {401, "Unauthorized"},
         {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
+        {406, "Not Acceptable"},
         {408, "Request Timeout"},
+        {409, "Conflict"},
+        {413, "Content Too Large"},
+        {415, "Unsupported Media Type"},
+        {417, "Expectation Failed"},
         {431, "Request Header Fields Too Large"},
         {503, "Service Unavailable"},
     };
@@ -194,7 +201,7 @@ static const char *status_phrase(int status)
 }
 
 /* IMF-fixdate of RFC 9110, 5.6.7; the program never calls setlocale(), so the names are English. */
-static void append_date(struct buf *ret)
+void http_append_date(struct buf *ret)
 {
     time_t now = (time_t)(clock_wall_ns() / CLOCK_NS_PER_S);
     struct tm utc;
@@ -237,8 +244,8 @@ void http_reply_write(const struct http_reply *reply, const struct buf *body, st
     char accept[HTTP_ACCEPT_SIZE];
     char proof[RPC_AUTH_PROOF_SIZE];
 
-    buf_appendf(ret, "HTTP/1.1 %d %s\r\n", reply->status, status_phrase(reply->status));
-    append_date(ret);
+    buf_appendf(ret, "HTTP/1.1 %d %s\r\n", reply->status, http_status_phrase(reply->status));
+    http_append_date(ret);
     if (reply->allow)
         buf_appendf(ret, "allow: %s\r\n", reply->allow);
     if (reply->page != HTTP_PAGE_UPGRADE) {

@@ -52,6 +52,15 @@ struct http_situation {
 struct http_reply http_reply_to(const struct http_head *head,
                                 const struct http_situation *situation);
 
+/* "localhost" in any case, or an IP address; with a port or without: what a request to a loopback address may name. */
+bool http_host_is_local(const char *host);
+
+/* The words of a status; "" where there are none. */
+const char *http_status_phrase(int status);
+
+/* Appends the Date field. */
+void http_append_date(struct buf *ret);
+
 /* To what is no request. `text` may be NULL. */
 struct http_reply http_reply_text(int status, const char *text);
 

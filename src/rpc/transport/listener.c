@@ -38,8 +38,13 @@
 
 /* --- addresses --- */
 
-static int address_fail_ws(const char *text, struct err *err)
+static int address_fail(const char *text, enum rpc_transport transport, struct err *err)
 {
+    if (transport == RPC_HTTP)
+        return err_set(err, ERR_INVALID,
+                       "invalid address \"%.80s\": should be http://IP:PORT, as in "
+                       "http://127.0.0.1:0 or http://[::1]:8080",
+                       text);
     return err_set(err, ERR_INVALID,
                    "invalid websocket address \"%.80s\": should be ws://IP:PORT, as in "
                    "ws://127.0.0.1:0 or ws://[::1]:8080",
@@ -71,7 +76,8 @@ static bool ip_parse(const char *host, int port, bool is_v6, struct rpc_address 
     return inet_pton(AF_INET, host, &ret->ip.v4.sin_addr) == 1;
 }
 
-static int address_parse_ws(const char *text, const char *rest, struct rpc_address *ret,
+/* `rest` is what follows the scheme; "ws" and "http" have the same. The transport is said already. */
+static int address_parse_ip(const char *text, const char *rest, struct rpc_address *ret,
                             struct err *err)
 {
     char host[INET6_ADDRSTRLEN];
@@ -81,21 +87,21 @@ static int address_parse_ws(const char *text, const char *rest, struct rpc_addre
     int port;
 
     if (!colon)
-        return address_fail_ws(text, err);
+        return address_fail(text, ret->transport, err);
     port = port_parse(colon + 1);
     len = (size_t)(colon - rest);
     if (is_v6) {
         if (len < 2 || rest[len - 1] != ']')
-            return address_fail_ws(text, err);
+            return address_fail(text, ret->transport, err);
         rest++;
         len -= 2;
     }
     if (port < 0 || len >= sizeof host)
-        return address_fail_ws(text, err);
+        return address_fail(text, ret->transport, err);
     memcpy(host, rest, len);
     host[len] = '\0';
     if (!ip_parse(host, port, is_v6, ret))
-        return address_fail_ws(text, err);
+        return address_fail(text, ret->transport, err);
     return 0;
 }
 
@@ -118,7 +124,7 @@ int rpc_address_parse(const char *text, struct rpc_address *ret, struct err *err
 
     if (str_starts(text, "ws://")) {
         address.transport = RPC_WS;
-        if (address_parse_ws(text, text + strlen("ws://"), &address, err))
+        if (address_parse_ip(text, text + strlen("ws://"), &address, err))
             return -1;
     } else if (str_starts(text, "unix:")) {
         address.transport = RPC_UNIX;
@@ -133,8 +139,24 @@ int rpc_address_parse(const char *text, struct rpc_address *ret, struct err *err
     return 0;
 }
 
+int rpc_address_parse_http(const char *text, const char *path, struct rpc_address *ret,
+                           struct err *err)
+{
+    static const char scheme[] = "http://";
+    struct rpc_address address = {.transport = RPC_HTTP};
+    AUTO_FREE char *rest = alloc_str(str_starts(text, scheme) ? text + strlen(scheme) : "");
+
+    if (str_ends(rest, path))
+        rest[strlen(rest) - strlen(path)] = '\0';
+    if (address_parse_ip(text, rest, &address, err))
+        return -1;
+    *ret = address;
+    return 0;
+}
+
 void rpc_address_format(const struct rpc_address *address, char ret[RPC_ADDRESS_TEXT_SIZE])
 {
+    const char *scheme = address->transport == RPC_HTTP ? "http" : "ws";
     char host[INET6_ADDRSTRLEN] = "";
 
     switch (address->transport) {
@@ -145,20 +167,23 @@ void rpc_address_format(const struct rpc_address *address, char ret[RPC_ADDRESS_
         snprintf(ret, RPC_ADDRESS_TEXT_SIZE, "unix:%.110s", address->path);
         return;
     case RPC_WS:
+    case RPC_HTTP:
         break;
     }
     if (address->ip.any.sa_family == AF_INET6) {
         inet_ntop(AF_INET6, &address->ip.v6.sin6_addr, host, sizeof host);
-        snprintf(ret, RPC_ADDRESS_TEXT_SIZE, "ws://[%s]:%u", host, ntohs(address->ip.v6.sin6_port));
+        snprintf(ret, RPC_ADDRESS_TEXT_SIZE, "%s://[%s]:%u", scheme, host,
+                 ntohs(address->ip.v6.sin6_port));
     } else {
         inet_ntop(AF_INET, &address->ip.v4.sin_addr, host, sizeof host);
-        snprintf(ret, RPC_ADDRESS_TEXT_SIZE, "ws://%s:%u", host, ntohs(address->ip.v4.sin_port));
+        snprintf(ret, RPC_ADDRESS_TEXT_SIZE, "%s://%s:%u", scheme, host,
+                 ntohs(address->ip.v4.sin_port));
     }
 }
 
 bool rpc_address_is_loopback(const struct rpc_address *address)
 {
-    if (address->transport != RPC_WS)
+    if (address->transport != RPC_WS && address->transport != RPC_HTTP)
         return true;
     if (address->ip.any.sa_family == AF_INET6)
         return IN6_IS_ADDR_LOOPBACK(&address->ip.v6.sin6_addr);
@@ -387,6 +412,8 @@ void listener_free(struct rpc_listener *listener)
 
 int listener_start(struct rpc_listener *listener, struct loop *loop, int fd, struct err *err)
 {
+    const enum rpc_transport asked = listener->address.transport;
+
     if (fd < 0 && listener->address.transport == RPC_UNIX)
         fd = bind_unix(listener->address.path, &listener->file, err);
     else if (fd < 0)
@@ -396,6 +423,7 @@ int listener_start(struct rpc_listener *listener, struct loop *loop, int fd, str
     listener->fd = fd;
     if (listener_identify(listener->fd, &listener->address, err))
         return -1;
+    listener->address.transport = asked;
     rpc_address_format(&listener->address, listener->url);
     listener->watch = loop_watch_new(loop, listener->fd, LOOP_READ, listener_ready, listener, err);
     return listener->watch ? 0 : -1;

@@ -17,7 +17,12 @@
 struct loop;
 struct rpc_listener;
 
-enum rpc_transport { RPC_WS, RPC_UNIX, RPC_STDIO };
+enum rpc_transport {
+    RPC_WS,
+    RPC_UNIX,
+    RPC_STDIO,
+    RPC_HTTP, /* only for who asks for it: rpc_address_parse_http() */
+};
 
 enum { RPC_ADDRESS_TEXT_SIZE = 128 }; /* "ws://[...]:65535" or "unix:" and sun_path, with the NUL */
 
@@ -27,13 +32,17 @@ struct rpc_address {
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
-    } ip;                             /* of RPC_WS */
+    } ip;                             /* of RPC_WS and RPC_HTTP */
     char path[RPC_ADDRESS_TEXT_SIZE]; /* of RPC_UNIX */
 };
 
 /* ERR_INVALID for a wrong ws URL (a host name, a missing port), ERR_UNSUPPORTED for
  * anything else; both messages name the text and say what would be right. */
 int rpc_address_parse(const char *text, struct rpc_address *ret, struct err *err);
+
+/* http://IP:PORT, of MCP; `path` may follow it. ERR_INVALID says what would be right. */
+int rpc_address_parse_http(const char *text, const char *path, struct rpc_address *ret,
+                           struct err *err);
 
 /* Back to text. */
 void rpc_address_format(const struct rpc_address *address, char ret[RPC_ADDRESS_TEXT_SIZE]);
@@ -46,7 +55,7 @@ socklen_t rpc_address_ip_len(const struct rpc_address *address);
 
 struct listener_events {
     /* A connection, whose descriptor becomes the owner's. `from` tells the transport and, of
-     * RPC_WS, the IP address. */
+     * RPC_WS and RPC_HTTP, the IP address. */
     void (*on_accept)(void *data, int fd, const struct rpc_address *from);
 
     /* No descriptors are left: nothing is accepted until listener_tick() is called at that time. */

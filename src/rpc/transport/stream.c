@@ -11,6 +11,7 @@
 #include "loop/loop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -30,6 +31,22 @@ struct stream {
     stream_fn *on_ready;
     void *data;
 };
+
+int stream_take_stdio(int *ret_in, int *ret_out, struct err *err)
+{
+    AUTO_CLOSE int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    AUTO_CLOSE int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (in < 0 || out < 0)
+        return err_sys(err, "stdio: descriptors 0 and 1 have to be open");
+    /* allow dup2: descriptors 0 and 1 are meant to reach children, who get nothing here */
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+        return err_sys(err, "stdio: /dev/null");
+    *ret_in = TAKE_FD(in);
+    *ret_out = TAKE_FD(out);
+    return 0;
+}
 
 static void stream_auto(struct stream **stream)
 {

@@ -21,6 +21,10 @@ enum {
 /* `ready` is of LOOP_READ and LOOP_WRITE. */
 typedef void stream_fn(void *data, unsigned ready);
 
+/* Descriptors 0 and 1 for stream_new(). They are replaced by /dev/null, so that nothing else that reads or prints gets between
+ * the messages. */
+int stream_take_stdio(int *ret_in, int *ret_out, struct err *err);
+
 /* Takes both descriptors (which may be one socket), also on failure. Nothing is wanted yet. */
 struct stream *stream_new(struct loop *loop, int in, int out, struct err *err);
 void stream_free(struct stream *stream); /* closes */

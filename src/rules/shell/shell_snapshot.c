@@ -154,26 +154,27 @@ static bool is_name(const char *name)
 }
 
 /* Values are carried through the reading of the snapshot in variables of ours, with an "x" in front
- * of what was set at all. The script runs when all of ours are forgotten. */
+ * of what was set at all. The script runs when all of ours are forgotten. All is on one line, because shells
+ * count lines from there: "line 1: no-such-program: command not found". */
 static bool put_script(struct buf *text, const char *script, size_t parts, char *const *keep)
 {
     bool fits =
-        buf_append_str(text, "_cordon=") && put_quoted(text, script) && buf_append_str(text, "\n");
+        buf_append_str(text, "_cordon=") && put_quoted(text, script) && buf_append_str(text, "; ");
 
     for (size_t i = 0; keep[i]; i++)
         if (is_name(keep[i]))
-            fits = fits && buf_appendf(text, "_cordon_%zu=${%s+x}${%s-}\n", i, keep[i], keep[i]);
-    fits = fits && put_state(text, parts) && buf_append_str(text, " > /dev/null 2>&1\n");
+            fits = fits && buf_appendf(text, "_cordon_%zu=${%s+x}${%s-}; ", i, keep[i], keep[i]);
+    fits = fits && put_state(text, parts) && buf_append_str(text, " > /dev/null 2>&1; ");
     for (size_t i = 0; keep[i]; i++)
         if (is_name(keep[i]))
             fits = fits && buf_appendf(text,
                                        "case $_cordon_%zu in x*) export %s=\"${_cordon_%zu#x}\" ;; "
-                                       "*) unset %s ;; esac\nunset _cordon_%zu\n",
+                                       "*) unset %s ;; esac; unset _cordon_%zu; ",
                                        i, keep[i], i, keep[i], i);
     fits = fits && buf_append_str(text, "eval \"unset _cordon");
     for (size_t i = 0; i < parts; i++)
         fits = fits && buf_appendf(text, " " CARRIER "%zu", i);
-    return fits && buf_append_str(text, "\n$_cordon\"");
+    return fits && buf_append_str(text, "; $_cordon\"");
 }
 
 bool shell_snapshot_use(char *const *argv, const char *shell, size_t parts, char *const *keep,

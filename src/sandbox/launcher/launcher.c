@@ -223,8 +223,9 @@ static int command_child(const struct command *command, struct command_failure *
         return command_fail(failure, PLAN_STAGE_SETUP);
     if (plan->header->flags & PLAN_COMMAND_PROBE)
         _exit(0);
-    errno = command_execute(*program ? program : command->argv[0], command);
-    err_sys(&failure->err, "executing %s", *program ? program : command->argv[0]);
+    program = *program ? program : command->argv[0];
+    errno = command_execute(program, command);
+    err_sys(&failure->err, "executing %s%s", program, strchr(program, '/') ? "" : " from PATH");
     return command_fail(failure, PLAN_STAGE_EXEC);
 }
 
@@ -580,6 +581,7 @@ static int launcher_apply(const struct plan_view *plan, const struct plan_record
     case PLAN_IDENTITY:
     case PLAN_LOOPBACK:
     case PLAN_LEAD:
+    case PLAN_REDIRECT:
     case PLAN_LIMIT:
     case PLAN_LANDLOCK:
     case PLAN_LANDLOCK_RULE:
@@ -638,7 +640,7 @@ static int launcher_begin(const char *hex, const char *ports, uint32_t *ret_op, 
     if ((namespaces & CLONE_NEWNET) && restrict_loopback(err))
         return -1;
     *ret_op = PLAN_LEAD;
-    if (ports && network_lead(ports, err))
+    if (ports && network_lead(ports, ret_op, err))
         return -1;
     *ret_op = PLAN_OP_COUNT;
     return 0;

@@ -10,9 +10,28 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The places where `cordon` may be, seen from this program: the build tree, beside, and the
- * installed layout (PREFIX/libexec/cordon, PREFIX/bin). */
-static const char *const cordon_places[] = {"cordon", "../../cli/cordon", "../../bin/cordon"};
+/* Where `cordon` is, seen from this program: installed, in the build tree, or beside it. One place for each, since at a
+ * second one there might be somebody else's. */
+static const struct {
+    const char *here;
+    const char *cordon;
+} layouts[] = {
+    {"/libexec/cordon/", "../../bin/cordon"},
+    {"/src/sandbox/launcher/", "../../cli/cordon"},
+    {"/", "cordon"},
+};
+
+static const char *cordon_from(const char *here)
+{
+    size_t i = 0;
+
+    for (;; i++) {
+        size_t len = strlen(layouts[i].here);
+
+        if (strlen(here) >= len && strcmp(here + strlen(here) - len, layouts[i].here) == 0)
+            return layouts[i].cordon;
+    }
+}
 
 static int exec_cordon(char **argv)
 {
@@ -27,12 +46,8 @@ static int exec_cordon(char **argv)
         return 1;
     slash[1] = '\0';
     argv[0] = (char *)"codex-linux-sandbox";
-    for (size_t i = 0; i < sizeof cordon_places / sizeof *cordon_places; i++) {
-        snprintf(path, sizeof path, "%s%s", self, cordon_places[i]);
-        execv(path, argv);
-        if (errno != ENOENT && errno != ENOTDIR)
-            break;
-    }
+    snprintf(path, sizeof path, "%s%s", self, cordon_from(self));
+    execv(path, argv);
     fprintf(stderr, "cordon-linux-sandbox: cannot run %s: %s\n", path, strerror(errno));
     return 1;
 }

@@ -8,6 +8,7 @@
 #include "base/pass.h"
 #include "proxy/proxy_format.h"
 #include "sandbox/launcher/netlink.h"
+#include "sandbox/launcher/plan_format.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,6 +22,10 @@
 
 /* linux/netlink.h */
 enum { K_NETLINK_ROUTE = 0, K_NETLINK_NETFILTER = 12 };
+
+enum { K_IPV6_FREEBIND = 78 }; /* linux/in6.h */
+
+enum { DNS_PORT = 53 };
 
 enum { FIRST_SPARE_FD = 16, BACKLOG = 4096, ANSWER_MAX = 8192 };
 
@@ -68,15 +73,15 @@ union address {
     struct sockaddr_in6 ip6;
 };
 
-/* A descriptor, -1 with errno. TCP that is bound to :: takes IPv4, too. */
+/* A descriptor, -1 with errno. TCP that is bound to :: takes IPv4, too; of UDP each family has its own. */
 static int listen_at(const union address *address, int type)
 {
     const bool is_ip6 = address->any.sa_family == AF_INET6;
     AUTO_CLOSE int fd = socket(address->any.sa_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0 ||
-        (is_ip6 && type == SOCK_STREAM &&
-         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int))) ||
+        (is_ip6 &&
+         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){type == SOCK_DGRAM}, sizeof(int))) ||
         bind(fd, &address->any, is_ip6 ? sizeof address->ip6 : sizeof address->ip4) ||
         (type == SOCK_STREAM && listen(fd, BACKLOG)))
         return -1;
@@ -94,7 +99,28 @@ static bool has_ip6(void)
     return listeners[PROXY_LISTENER_DNS6] >= 0;
 }
 
-static int listen_all(bool is_ip6, struct err *err)
+/* Where nothing is redirected, the resolver is at every address, and answers from the one that was asked. */
+static int listen_everywhere(bool is_ip6, struct err *err)
+{
+    const union address ip6 = {.ip6 = {.sin6_family = AF_INET6, .sin6_port = htons(DNS_PORT)}};
+    const union address ip4 = {.ip4 = {.sin_family = AF_INET, .sin_port = htons(DNS_PORT)}};
+    const int on = 1;
+    int fd;
+
+    if (is_ip6) {
+        close(listeners[PROXY_LISTENER_DNS6]);
+        fd = listeners[PROXY_LISTENER_DNS6] = listen_at(&ip6, SOCK_DGRAM);
+        if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on) ||
+            setsockopt(fd, IPPROTO_IPV6, K_IPV6_FREEBIND, &on, sizeof on))
+            return err_sys(err, "making the resolver of the command's network (IPv6)");
+    }
+    fd = listeners[PROXY_LISTENER_DNS4] = listen_at(&ip4, SOCK_DGRAM);
+    if (fd < 0 || setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on))
+        return err_sys(err, "making the resolver of the command's network");
+    return 0;
+}
+
+static int listen_all(bool is_ip6, bool redirects, struct err *err)
 {
     const union address tcp6 = {.ip6 = {.sin6_family = AF_INET6, .sin6_port = htons(PROXY_PORT)}};
     const union address tcp4 = {.ip4 = {.sin_family = AF_INET, .sin_port = htons(PROXY_PORT)}};
@@ -103,27 +129,33 @@ static int listen_all(bool is_ip6, struct err *err)
                                        .sin_addr = {htonl(INADDR_LOOPBACK)}}};
 
     listeners[PROXY_LISTENER_TCP] = listen_at(is_ip6 ? &tcp6 : &tcp4, SOCK_STREAM);
+    if (listeners[PROXY_LISTENER_TCP] < 0)
+        return err_sys(err, "listening in the command's network");
+    if (!redirects)
+        return listen_everywhere(is_ip6, err);
     listeners[PROXY_LISTENER_DNS4] = listen_at(&dns, SOCK_DGRAM);
-    if (listeners[PROXY_LISTENER_TCP] < 0 || listeners[PROXY_LISTENER_DNS4] < 0)
+    if (listeners[PROXY_LISTENER_DNS4] < 0)
         return err_sys(err, "listening in the command's network");
     return 0;
 }
 
-int network_lead(const char *ports, struct err *err)
+int network_lead(const char *ports, uint32_t *ret_op, struct err *err)
 {
-    const bool is_ip6 = has_ip6();
+    const bool is_ip6 = has_ip6(), redirects = strcmp(ports, PLAN_NO_REDIRECT) != 0;
     uint16_t numbers[NETLINK_PORTS_MAX];
 
     netlink_routes(is_ip6, &messages);
     if (netlink_do(K_NETLINK_ROUTE))
         return err_sys(err, "making every address one of the command's network");
+    if (listen_all(is_ip6, redirects, err))
+        return -1;
+    *ret_op = PLAN_REDIRECT;
+    if (!redirects)
+        return 0;
     netlink_redirect(numbers, ports_read(ports, numbers), &messages);
-    if (netlink_do(K_NETLINK_NETFILTER)) {
-        err_sys(err, "redirecting connections to the proxy");
-        return err_wrap(err, "a network that is proxied needs nf_tables and nf_nat of the kernel "
-                             "(modules nft_redir, nf_nat): `cordon doctor` tells more");
-    }
-    return listen_all(is_ip6, err);
+    if (netlink_do(K_NETLINK_NETFILTER))
+        return err_sys(err, "nf_tables and nf_nat of the kernel (modules nft_redir, nf_nat)");
+    return 0;
 }
 
 int network_hand_over(int channel, struct err *err)

@@ -16,7 +16,11 @@
 
 #include <stdint.h>
 
-enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 6 };
+enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 7 };
+
+/* The launcher's second argument where the network leads to the proxy, and nothing is redirected; else the ports of the host's
+ * loopback that are let in ("5432,6379", or ""). */
+#define PLAN_NO_REDIRECT "led"
 
 /* Upper bounds that the reader enforces before it touches anything. */
 enum {
@@ -33,7 +37,8 @@ enum plan_op {
     PLAN_NAMESPACES, /* value: CLONE_NEW* flags */
     PLAN_IDENTITY,   /* the user and group ids are kept, and nothing else is mapped */
     PLAN_LOOPBACK,   /* lo up in the new network namespace */
-    PLAN_LEAD, /* routes and redirections that lead all of it to the proxy, and its listeners */
+    PLAN_LEAD,       /* routes by which every address is ours, and the proxy's listeners */
+    PLAN_REDIRECT, /* all connections go to the listeners; without it the guard leads them there */
 
     /* Before anything is mounted, as long as the host's /proc is there */
     PLAN_PIDS, /* the new pid namespace has room for `value` processes and threads, the init included */

@@ -174,11 +174,15 @@ static int restrict_seccomp(const struct plan_view *plan, bool has_listener, int
 
 int restrict_command(const struct plan_view *plan, int channel, uint32_t *ret_op, struct err *err)
 {
+    const struct plan_record *descriptors = NULL;
+
     for (uint32_t i = 0; i < plan->header->records; i++) {
         const struct plan_record *record = &plan->records[i];
 
         *ret_op = record->op;
-        if (record->op == PLAN_LIMIT && restrict_limit(record, err))
+        if (record->op == PLAN_LIMIT && record->other == RLIMIT_NOFILE)
+            descriptors = record;
+        else if (record->op == PLAN_LIMIT && restrict_limit(record, err))
             return -1;
         if (record->op == PLAN_LANDLOCK && restrict_landlock(plan, i, err))
             return -1;
@@ -186,5 +190,10 @@ int restrict_command(const struct plan_view *plan, int channel, uint32_t *ret_op
             restrict_seccomp(plan, record->flags & PLAN_FLAG_LISTENER, channel, err))
             return -1;
     }
-    return 0;
+    if (!descriptors)
+        return 0;
+    /* Last: all that the user's processes have on its way through sockets counts against it where something
+     * is sent (unix(7), ETOOMANYREFS), and the listener is. */
+    *ret_op = descriptors->op;
+    return restrict_limit(descriptors, err);
 }

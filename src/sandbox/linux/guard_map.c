@@ -108,6 +108,8 @@ _Static_assert((int)GUARD_MISSING == (int)ACCESS_MISSING && (int)GUARD_DIR == (i
                    (int)GUARD_FILE == (int)ACCESS_FILE,
                "written as they are");
 
+_Static_assert((int)GUARD_HOST_PORTS_MAX == (int)NETWORK_HOST_PORTS_MAX, "copied as they are");
+
 int guard_map_encode(const struct access_map *map, const struct strv *own_paths, uint32_t flags,
                      struct buf *ret, struct err *err)
 {
@@ -127,6 +129,8 @@ int guard_map_encode(const struct access_map *map, const struct strv *own_paths,
     strv_push_all(&owned, strv_view(own_paths));
     protect_all_names(&owned);
     header.own = (uint32_t)own->len;
+    header.host_ports_len = (uint32_t)map->network_policy.host_ports_len;
+    memcpy(header.host_ports, map->network_policy.host_ports, sizeof header.host_ports);
     for (size_t i = 0; i < map->len; i++)
         strings += strlen(map->entries[i].path) + 1;
     offset = (uint32_t)strings;

@@ -7,6 +7,7 @@
  *     with a filter that asks the guard -> without
  *     with watchpoints (FUSE) -> with masks
  *     with processes counted by their pid namespace -> without (root only)
+ *     with connections redirected to the proxy -> led there by the guard
  */
 #include "sandbox/linux/host.h"
 
@@ -157,6 +158,7 @@ void host_init(struct host *host)
                 .landlock = abi < 0 ? 0 : (int)abi,
                 .arch = seccomp_native(),
                 .has_listener = true,
+                .has_redirect = true,
                 .has_fuse = true,
                 .list_dirs = list_dirs,
                 .list_files = list_files,
@@ -250,6 +252,23 @@ static bool step_down_pids(struct host *host, int error)
     return true;
 }
 
+/* There is no nf_tables, or none that redirects; not that something ran out. */
+static bool step_down_redirect(struct host *host, const struct err *failure)
+{
+    const int error = failure->sys;
+
+    if (!host->facts.has_redirect || host->has_redirected ||
+        (error != EPROTONOSUPPORT && error != EAFNOSUPPORT && error != EOPNOTSUPP &&
+         error != ENOENT && error != EINVAL && error != EPERM && error != EACCES &&
+         error != ENOSYS))
+        return false;
+    host->facts.has_redirect = false;
+    snprintf(host->no_redirect, sizeof host->no_redirect,
+             "nf_tables and nf_nat cannot be used (modules nft_redir, nf_nat): %s",
+             strerror(error));
+    return true;
+}
+
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure)
 {
     bool is_namespace_step =
@@ -260,6 +279,8 @@ bool host_step_down(struct host *host, enum plan_op op, const struct err *failur
         return step_down_listener(host, error);
     if (op == PLAN_PIDS)
         return step_down_pids(host, error);
+    if (op == PLAN_REDIRECT)
+        return step_down_redirect(host, failure);
     if (op == PLAN_MASKS && error == EACCES && !host->facts.has_around && around_has_guard()) {
         host->facts.has_around = true; /* it makes nothing in what is mounted nowhere */
         host_lose_listener(host, AROUND);
@@ -297,6 +318,22 @@ bool host_step_down(struct host *host, enum plan_op op, const struct err *failur
     return true;
 }
 
+bool host_is_proven(const struct host *host, const struct plan *plan, bool counts_pids)
+{
+    return host->is_proven && (host->has_counted || !counts_pids) &&
+           (host->has_asked || !plan->asks_guard) && (host->has_watched || !plan->watchpoints) &&
+           (host->has_redirected || !plan->redirects);
+}
+
+void host_stood(struct host *host, const struct plan *plan, bool counts_pids)
+{
+    host->is_proven = true;
+    host->has_asked |= plan->asks_guard;
+    host->has_watched |= plan->watchpoints > 0;
+    host->has_counted |= counts_pids;
+    host->has_redirected |= plan->redirects;
+}
+
 const char *host_degradation(const struct host *host)
 {
     if (*host->why)
@@ -329,6 +366,9 @@ static void report_namespaces(const struct host *host, const struct access_map *
     }
     report(&ret[LAYER_PROXY], map->network == NETWORK_PROXIED ? LAYER_ENFORCED : LAYER_NOT_NEEDED,
            map->network == NETWORK_PROXIED ? "" : "the network is not proxied");
+    if (plan_is_led(map, &host->facts))
+        snprintf(ret[LAYER_PROXY].why, sizeof ret[LAYER_PROXY].why,
+                 "connections are led to it by the guard: %s", host->no_redirect);
     if (wishes & PLAN_ALONE)
         report(&ret[LAYER_MOUNT_NAMESPACE], LAYER_ABSENT,
                "files are guarded by Landlock, seccomp and the guard alone");

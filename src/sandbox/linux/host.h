@@ -14,8 +14,10 @@ struct host {
     bool has_asked;        /* and one whose filter asks the guard */
     bool has_watched;      /* and one with a watchpoint */
     bool has_counted;      /* and one whose pid namespace counts processes */
+    bool has_redirected;   /* and one whose connections are redirected to the proxy */
     char no_fuse[120];     /* why there are no watchpoints, for people; "" */
     char no_listener[200]; /* why no guard can be asked, for people; "" */
+    char no_redirect[120]; /* why nothing is redirected, for people; "" */
 };
 
 /* All layers, ABI read from the kernel. */
@@ -24,6 +26,10 @@ void host_init(struct host *host);
 /* A set-up failed at `op` (PLAN_OP_COUNT: before the launcher ran) with `failure`. Takes the layer
  * away that this shows to be missing; false when it shows no such thing. */
 bool host_step_down(struct host *host, enum plan_op op, const struct err *failure);
+
+/* A sandbox with this plan needs nothing of the host that has not been seen to work; or has stood. */
+bool host_is_proven(const struct host *host, const struct plan *plan, bool counts_pids);
+void host_stood(struct host *host, const struct plan *plan, bool counts_pids);
 
 /* A sandbox of ours with a guard may be around, and its mounts (sandbox/linux/around.c). */
 bool around_has_guard(void);

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "sandbox/linux/launch_publish.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +37,10 @@ struct proxied {
     struct proxy_channel *channel;
     struct caller callers[CALLERS_MAX];
     unsigned next; /* the oldest */
-    /* the fact that was given out last */
+};
+
+/* The proxy's fact that was given out last. */
+struct told_connect {
     struct proxy_fact fact;
     struct launch_connect connect;
     char path[PROXY_HOST_MAX + 8];
@@ -153,52 +157,65 @@ static const struct caller *find_caller(const struct proxied *proxied,
     return NULL;
 }
 
-static void decode_connect(struct proxied *proxied, struct launch_fact *ret)
+static void decode_connect(const struct launch *launch, struct launch_fact *ret)
 {
-    const struct proxy_fact *fact = &proxied->fact;
-    const struct caller *caller = find_caller(proxied, fact);
+    struct told_connect *told = launch->told;
+    const struct proxy_fact *fact = &told->fact;
+    const struct caller *caller = launch->proxied ? find_caller(launch->proxied, fact) : NULL;
     const bool is_ip6 = strchr(fact->host, ':');
 
     static const enum fact_kind kinds[] = {
         [PROXY_FACT_DENIED] = FACT_DENIED,       [PROXY_FACT_ASKED] = FACT_ASKED,
         [PROXY_FACT_WITHDRAWN] = FACT_WITHDRAWN, [PROXY_FACT_DONE] = FACT_DONE,
-        [PROXY_FACT_MORE] = FACT_DENIED,
+        [PROXY_FACT_MORE] = FACT_DENIED,         [PROXY_FACT_FAILED] = FACT_DENIED,
     };
 
     if (fact->port)
-        snprintf(proxied->path, sizeof proxied->path, is_ip6 ? "[%s]:%u" : "%s:%u", fact->host,
+        snprintf(told->path, sizeof told->path, is_ip6 ? "[%s]:%u" : "%s:%u", fact->host,
                  fact->port);
     else
-        snprintf(proxied->path, sizeof proxied->path, "%s", fact->host);
-    proxied->connect = (struct launch_connect){
+        snprintf(told->path, sizeof told->path, "%s", fact->host);
+    told->connect = (struct launch_connect){
         .host = fact->host,
         .port = fact->port,
         .protocol = (enum network_protocol)fact->protocol,
         .reason = fact->reason,
         .rule = fact->rule,
+        .has_failed = fact->kind == PROXY_FACT_FAILED,
     };
     *ret = (struct launch_fact){
         .kind = kinds[fact->kind],
         .id = fact->id ? fact->id | OF_PROXY : 0,
         .operation = FACT_CONNECT,
-        .path = proxied->path,
+        .path = told->path,
         .program = caller ? caller->program : "",
         .pid = caller ? caller->pid : 0,
-        .error = fact->kind == PROXY_FACT_DENIED ? fact->port ? ECONNRESET : ENOENT : 0,
+        .error = kinds[fact->kind] != FACT_DENIED || fact->kind == PROXY_FACT_MORE ? 0
+                 : fact->port                                                      ? ECONNRESET
+                                                                                   : ENOENT,
         .more = fact->kind == PROXY_FACT_MORE ? fact->count : 0,
         .time_ns = fact->time_ns,
-        .connect = &proxied->connect,
+        .connect = &told->connect,
     };
+}
+
+static bool next_connect(const struct launch *launch, struct proxy_fact *ret)
+{
+    return (launch->proxied && proxy_channel_next(launch->proxied->channel, ret)) ||
+           launch_publish_next(launch, ret);
 }
 
 static bool read_connect(struct launch *launch, struct launch_fact *ret)
 {
-    struct proxied *proxied = launch->proxied;
+    struct proxy_fact fact;
 
-    while (proxied && proxy_channel_next(proxied->channel, &proxied->fact)) {
-        if (proxied->fact.protocol >= NETWORK_PROTOCOLS || proxied->fact.id >= OF_PROXY)
+    while (next_connect(launch, &fact)) {
+        if (fact.protocol >= NETWORK_PROTOCOLS || fact.id >= OF_PROXY)
             continue; /* nothing that a proxy of ours says */
-        decode_connect(proxied, ret);
+        if (!launch->told)
+            launch->told = alloc_zero(1, sizeof *launch->told);
+        launch->told->fact = fact;
+        decode_connect(launch, ret);
         return true;
     }
     return false;
@@ -247,6 +264,7 @@ void launch_facts_close(struct launch *launch)
         proxy_channel_free(launch->proxied->channel);
         free(launch->proxied);
     }
+    free(launch->told);
     guard_channel_free(launch->channel);
 }
 

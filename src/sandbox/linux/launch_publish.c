@@ -1,5 +1,6 @@
 /* See launch_publish.h. The proxy knows of this as of a command of its own, one without listeners inside and without rules: so
- * it makes no difference whether the command's network leads to the proxy, and facts have their own channel. */
+ * it makes no difference whether the command's network leads to the proxy. What it has to tell, which is little, nobody is
+ * woken for: it comes with the next fact of the command, or with its end. */
 #include "sandbox/linux/launch_publish.h"
 
 #include "base/alloc.h"
@@ -19,13 +20,13 @@
 enum { END_MS = 1000 }; /* the proxy has let go of it in far less */
 
 struct way_in {
-    int channel; /* to the proxy */
+    struct proxy_channel *channel;
     int sockets; /* the proxy's end, of which it gets a copy with each port */
 };
 
 static void way_in_free(struct way_in *way_in)
 {
-    auto_close(&way_in->channel);
+    proxy_channel_free(way_in->channel);
     auto_close(&way_in->sockets);
     free(way_in);
 }
@@ -44,8 +45,8 @@ static int attach(struct way_in *way_in, const struct way_in_start *how, struct 
         return err_set(err, ERR_UNSUPPORTED,
                        "publishing a port needs the program " PROXY_PROGRAM
                        ", which is missing: install it beside cordon-linux-sandbox");
-    way_in->channel = proxy_link_open(&start, err);
-    return way_in->channel < 0 ? -1 : 0;
+    way_in->channel = proxy_channel_open(&start, err);
+    return way_in->channel ? 0 : -1;
 }
 
 /* The launcher gets its end of the sockets. */
@@ -74,7 +75,8 @@ static int hand_port(const struct way_in *way_in, uint16_t port, int listener, s
     const int fds[PROXY_WAYS_IN] = {
         [PROXY_WAY_IN_LISTENER] = listener, [PROXY_WAY_IN_SOCKETS] = way_in->sockets};
 
-    if (sys_fault() || pass_send(way_in->channel, &order, sizeof order, fds, PROXY_WAYS_IN))
+    if (sys_fault() ||
+        pass_send(proxy_channel_end(way_in->channel), &order, sizeof order, fds, PROXY_WAYS_IN))
         return err_sys(err, "handing the published port %u to the proxy", port);
     return 0;
 }
@@ -93,7 +95,7 @@ int way_in_publish(struct launch *launch, const struct way_in_start *how, uint16
         return err_set(err, ERR_NOT_FOUND, "the command has ended");
     if (!way_in) {
         way_in = alloc_zero(1, sizeof *way_in);
-        way_in->channel = way_in->sockets = -1;
+        way_in->sockets = -1;
         if (attach(way_in, how, err) || open_sockets(way_in, launch, err)) {
             way_in_free(way_in);
             return -1;
@@ -103,13 +105,18 @@ int way_in_publish(struct launch *launch, const struct way_in_start *how, uint16
     return hand_port(way_in, port, listener, err);
 }
 
+bool launch_publish_next(const struct launch *launch, struct proxy_fact *ret)
+{
+    return launch->way_in && proxy_channel_next(launch->way_in->channel, ret);
+}
+
 void launch_unpublish(struct launch *launch)
 {
     struct pollfd end = {.events = 0}; /* POLLHUP comes unasked */
 
     if (!launch->way_in)
         return;
-    end.fd = launch->way_in->channel;
+    end.fd = proxy_channel_end(launch->way_in->channel);
     shutdown(end.fd, SHUT_WR);
     poll(&end, 1, END_MS);
     way_in_free(launch->way_in);

@@ -84,28 +84,29 @@ static int protect_path(const struct host_view *view, struct access_map *map, co
 
 /* A program of Cordon's that was installed, or built, where a private folder is now: commands that Cordon starts
  * by itself are such programs. */
-static void show_program(struct access_map *map, const char *path)
+static void show_program(struct access_map *map, const char *path, enum access_kind kind)
 {
     if (!access_map_is_private(map, path))
         return;
-    access_map_add(map, path, ACCESS_READ, ACCESS_FILE, "belongs to Cordon");
+    access_map_add(map, path, ACCESS_READ, kind, "belongs to Cordon");
     access_map_sort(map);
 }
 
-/* A program that is not there is none that is started. */
+/* Also one that is not there: it would be started when it is. */
 static int protect_program(const struct host_view *view, struct access_map *map, const char *path,
                            struct err *err)
 {
-    enum host_kind kind = HOST_MISSING;
+    enum host_kind kind;
 
-    if (access_map_check(map, path) == ACCESS_WRITE && view->kind(view, path, &kind, err))
+    if (access_map_check(map, path) != ACCESS_WRITE) {
+        strv_push(&map->own, path);
+        return 0;
+    }
+    if (view->kind(view, path, &kind, err))
         return -1;
-    if (kind == HOST_FILE)
-        show_program(map, path);
-    if (kind != HOST_MISSING)
-        return protect_path(view, map, path, err);
-    strv_push(&map->own, path);
-    return 0;
+    if (kind == HOST_FILE || kind == HOST_DIR)
+        show_program(map, path, kind == HOST_DIR ? ACCESS_DIR : ACCESS_FILE);
+    return protect_path(view, map, path, err);
 }
 
 /* The running program, and every one that it starts, outside of every sandbox. */
@@ -117,8 +118,8 @@ static int protect_programs(const struct host_view *view, struct access_map *map
     if (!*self)
         return err_set(err, ERR_UNSUPPORTED,
                        "/proc/self/exe does not tell which program is running, so it cannot be "
-                       "kept from changes");
-    show_program(map, self);
+                       "kept from changes: is /proc mounted? (mount -t proc proc /proc)");
+    show_program(map, self, ACCESS_FILE);
     if (protect_path(view, map, self, err))
         return -1;
     program_add_paths(&programs);

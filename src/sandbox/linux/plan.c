@@ -526,6 +526,7 @@ static uint32_t guard_flags(const struct compiler *compiler, const struct seccom
            (compiler->host->namespaces & CLONE_NEWNS ? GUARD_MAP_OWN_MOUNTS : 0u) |
            (spec->asks_facts ? GUARD_MAP_FACTS : 0u) |
            (compiler->map->network == NETWORK_PROXIED ? GUARD_MAP_PROXIED : 0u) |
+           (plan_is_led(compiler->map, compiler->host) ? GUARD_MAP_LED : 0u) |
            (network_is_hosts(compiler->map->network) ? GUARD_MAP_SHARED : 0u) |
            (spec->asks_sockets ? GUARD_MAP_SOCKETS : 0u) | (spec->performs ? GUARD_MAP_ALONE : 0u) |
            (spec->asks_names && !has_landlock ? GUARD_MAP_NO_LANDLOCK : 0u);
@@ -584,6 +585,9 @@ static int compile_all(struct compiler *compiler, struct err *err)
         plan_push(plan, PLAN_LOOPBACK);
     if (map->network == NETWORK_PROXIED)
         plan_push(plan, PLAN_LEAD);
+    plan->redirects = map->network == NETWORK_PROXIED && host->has_redirect;
+    if (plan->redirects)
+        plan_push(plan, PLAN_REDIRECT);
     if (plan->namespaces & CLONE_NEWNS)
         compile_file_system(compiler);
     if (compiler->slots > PLAN_MAX_SLOTS)

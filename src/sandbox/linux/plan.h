@@ -24,6 +24,7 @@ struct plan_host {
     int landlock;        /* ABI, 0 without */
     enum seccomp_arch arch;
     bool has_listener; /* a filter can ask the guard */
+    bool has_redirect; /* nf_tables redirects connections in a network of ours */
     bool has_around;   /* without one: that of a sandbox around this one keeps to a map of ours */
     /* The sandbox around keeps what is there as it is: unreadable, or read-only with all that is below. NULL: none does. */
     bool (*is_held)(const char *path, bool is_denied);
@@ -51,8 +52,10 @@ struct plan {
     struct plan_filter filters[SECCOMP_MAX];
     size_t filters_len;
     uint32_t namespaces;
-    bool asks_guard;           /* the filter has a listener */
-    bool tells_around;         /* the guard around is told the map */
+    bool asks_guard;   /* the filter has a listener */
+    bool tells_around; /* the guard around is told the map */
+    bool
+        redirects; /* connections to the proxy; where the network leads there, else the guard does */
     uint32_t guard_flags;      /* enum guard_map_flag, for the map that the guard gets */
     unsigned watchpoints;      /* places whose readers the guard asks about */
     const char *no_watchpoint; /* why (the first of) the others that ask are masked; static. NULL:
@@ -82,6 +85,9 @@ int plan_check(const struct access_map *map, const struct plan_host *host, unsig
 /* A guard could do something for a plan of these wishes: keep names from being made, let Unix sockets
  * through, tell facts. */
 bool plan_wants_guard(const struct access_map *map, uint32_t namespaces, unsigned wishes);
+
+/* The guard leads the connections to the proxy, because nothing redirects them. */
+bool plan_is_led(const struct access_map *map, const struct plan_host *host);
 
 /* Something is to be held that only the guard can, because nothing is mounted. */
 bool plan_needs_guard(const struct access_map *map, unsigned wishes);

@@ -124,6 +124,12 @@ int plan_check(const struct access_map *map, const struct plan_host *host, unsig
             err, ERR_UNSUPPORTED,
             "a proxied network needs a network namespace, and there is none: enable user "
             "namespaces (`cordon doctor` says how), or choose --network restricted");
+    if (plan_is_led(map, host) && !host->has_listener)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "a proxied network needs nf_tables and nf_nat of the kernel (modules "
+                       "nft_redir, nf_nat), or the "
+                       "guard, and there is neither: `cordon doctor` tells more, or choose "
+                       "--network restricted");
     if (!(host->namespaces & CLONE_NEWNS) && check_without_mounts(map, host, wishes, err))
         return -1;
     return check_names(map, host, wishes, err);

@@ -27,6 +27,11 @@ bool plan_needs_guard(const struct access_map *map, unsigned wishes)
     return (wishes & PLAN_ALONE) && guard_map_has_names(map, true);
 }
 
+bool plan_is_led(const struct access_map *map, const struct plan_host *host)
+{
+    return map->network == NETWORK_PROXIED && !host->has_redirect;
+}
+
 /* Programs may lie in what is denied. */
 static bool hides_programs(const struct access_map *map)
 {

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/pass.h"
 #include "base/sys.h"
+#include "guard/guard_format.h"
 #include "sandbox/linux/tls_link.h"
 
 #include <errno.h>
@@ -27,6 +28,9 @@
 
 enum { COUNTS_MS = 1000 };
 
+_Static_assert((int)GUARD_PROXY_PORT == (int)PROXY_PORT && (int)GUARD_LED == (int)PROXY_LED &&
+                   (int)GUARD_LED_BYTES == (int)PROXY_LED_BYTES,
+               "guard and proxy mean the same");
 _Static_assert(PROXY_PORT == 1008, "policy/environment.c names the port, too");
 
 static struct companion the_proxy = {.name = PROXY_PROGRAM,
@@ -72,20 +76,6 @@ static int hand_over(const struct proxy_start *start, int channel, struct err *e
                                             start->ends_tls ? PROXY_FDS : PROXY_FD_TLS};
 
     return companion_hand(&the_proxy, &start->start, &packet, err);
-}
-
-int proxy_link_open(const struct proxy_start *start, struct err *err)
-{
-    int pair[2];
-    int status;
-
-    if (sys_fault() || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-        return err_sys(err, "making the proxy's channel");
-    status = hand_over(start, pair[1], err);
-    close(pair[1]);
-    if (status)
-        close(pair[0]);
-    return status ? -1 : pair[0];
 }
 
 void proxy_link_join(void)
@@ -175,6 +165,22 @@ void proxy_channel_free(struct proxy_channel *channel)
     auto_close(&channel->fd);
     auto_close(&channel->poller);
     free(channel);
+}
+
+struct proxy_channel *proxy_channel_open(const struct proxy_start *start, struct err *err)
+{
+    struct proxy_channel *channel = proxy_channel_new(start, err);
+
+    if (channel && hand_over(start, channel->proxys, err)) {
+        proxy_channel_free(channel);
+        return NULL;
+    }
+    if (channel) {
+        leave_alone(channel, channel->proxys);
+        listeners_close(channel);
+        look_at(channel, channel->fd);
+    }
+    return channel;
 }
 
 int proxy_channel_end(const struct proxy_channel *channel)
@@ -273,7 +279,7 @@ static bool receive(struct proxy_channel *channel)
     if (len < 0 && errno == EAGAIN)
         return false;
     if (len != (ssize_t)sizeof packet || packet.kind < PROXY_FACT_DENIED ||
-        packet.kind > PROXY_FACT_MORE) {
+        packet.kind > PROXY_FACT_FAILED) {
         leave_alone(channel, channel->fd);
         channel->has_ended = true;
         if (!channel->is_over)

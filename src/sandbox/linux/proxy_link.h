@@ -36,16 +36,16 @@ struct proxy_start {
     uint32_t flags;               /* enum proxy_hello_flag */
 };
 
-/* A channel for what has no listeners inside: hands it over at once, and returns the host's end. -1 on failure. */
-int proxy_link_open(const struct proxy_start *start, struct err *err);
-
 struct proxy_channel;
 
 /* What is in `start` is borrowed for as long as the channel. NULL on failure. */
 struct proxy_channel *proxy_channel_new(const struct proxy_start *start, struct err *err);
 void proxy_channel_free(struct proxy_channel *channel); /* NULL is fine */
 
-/* The end of which the launcher gets a copy. */
+/* The same for what has no listeners inside: it is handed over at once. Nothing is borrowed. */
+struct proxy_channel *proxy_channel_open(const struct proxy_start *start, struct err *err);
+
+/* Our end, of which the launcher gets a copy where there are listeners. */
 int proxy_channel_end(const struct proxy_channel *channel);
 
 /* Readable when proxy_channel_next() has something to do. */

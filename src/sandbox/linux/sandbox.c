@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "policy/network_hook.h"
 #include "sandbox/linux/guard_map.h"
 #include "sandbox/linux/host.h"
 #include "sandbox/linux/launch_fact.h"
@@ -146,6 +147,10 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
     sandbox->guard_map = map;
     plan_free(sandbox->plan);
     sandbox->plan = plan;
+    if (sandbox->ports) {
+        launcher_rest(&sandbox->launchers); /* a spare has a network as it was to be before */
+        sandbox->launchers.ports = plan->redirects ? sandbox->ports : PLAN_NO_REDIRECT;
+    }
     host_report(&sandbox->host, plan, &sandbox->access, wishes, sandbox->layers);
     return 0;
 }
@@ -179,7 +184,7 @@ static int sandbox_find_proxy(struct sandbox *sandbox, struct err *err)
     if (sandbox->access.network != NETWORK_PROXIED)
         return 0;
     proxy_link_join();
-    sandbox->launchers.ports = sandbox->ports = proxy_link_ports(policy);
+    sandbox->ports = proxy_link_ports(policy);
     sandbox->proxy = proxy_link_program(sandbox->launcher);
     if (!sandbox->proxy)
         return err_set(err, ERR_UNSUPPORTED,
@@ -322,14 +327,6 @@ bool map_is_same(const struct access_map *old, const struct access_map *new)
     return true;
 }
 
-/* It needs nothing of the host that has not been seen to work. */
-static bool is_proven(const struct sandbox *sandbox, const struct launch *launch)
-{
-    return sandbox->host.is_proven && (sandbox->host.has_counted || !launch->counts_pids) &&
-           (sandbox->host.has_asked || !sandbox->plan->asks_guard) &&
-           (sandbox->host.has_watched || !sandbox->plan->watchpoints);
-}
-
 /* A set-up failed at `op`. true when that shows that this host lacks a layer: then a weaker plan is
  * ready, or `ret_status` is -1 with `err` because mode or profile allow none. */
 static bool sandbox_step_down(struct sandbox *sandbox, enum plan_op op, const struct err *failure,
@@ -362,12 +359,9 @@ enum process_counter sandbox_process_counter(const struct sandbox *sandbox)
     return launch_counter(sandbox->plan->namespaces, &sandbox->host.facts);
 }
 
-/* The environment of a command with what presets set in it. What differs from our own was chosen for the command,
- * and stays; none at all stays none. */
-static void launch_env(const struct sandbox *sandbox, char *const *env, struct strv *ret)
+/* What differs from our own was chosen for the command, and stays, but for secrets in it. */
+void sandbox_env(const struct sandbox *sandbox, char *const *env, struct strv *ret)
 {
-    if (!env || !*env)
-        return;
     strv_push_all(ret, env);
     for (size_t i = 0; i < sandbox->env.len; i++) {
         const char *pair = sandbox->env.items[i];
@@ -385,6 +379,7 @@ static void launch_env(const struct sandbox *sandbox, char *const *env, struct s
             ret->items[at] = alloc_str(pair);
         }
     }
+    network_hooks_withhold(sandbox->access.network_policy.hooks, ret);
 }
 
 /* The launcher's file for one command; a descriptor. */
@@ -417,8 +412,8 @@ static int launch_plan(const struct sandbox *sandbox, const struct launch_option
         command.flags |= PLAN_COMMAND_CONSOLE;
     if (sandbox->plan->namespaces & CLONE_NEWPID)
         command.flags |= PLAN_COMMAND_PID_NAMESPACE;
-    if (sandbox->env.len) {
-        launch_env(sandbox, options->env, &env);
+    if (sandbox->env.len && options->env && *options->env) { /* with secrets there are some */
+        sandbox_env(sandbox, options->env, &env);
         command.env = strv_view(&env);
     }
     if (plan_encode(sandbox->plan, &command, &file, err))
@@ -466,6 +461,7 @@ static struct proxy_channel *launch_proxy_channel(const struct launch *launch, s
         .policy = sandbox->policy,
         .ends_tls = sandbox->ends_tls,
         .flags = (launch->asks ? PROXY_HELLO_ASKS : 0u) |
+                 (sandbox->plan->redirects ? 0u : PROXY_HELLO_LED) |
                  (sandbox->options.watch & WATCH_NETWORK ? PROXY_HELLO_TRACES : 0u),
     };
 
@@ -562,7 +558,8 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
     struct plan_message first;
 
     *ret_status = 0;
-    if (is_proven(sandbox, launch) || !launch_peek(launch, &first))
+    if (host_is_proven(&sandbox->host, sandbox->plan, launch->counts_pids) ||
+        !launch_peek(launch, &first))
         return false;
     if (first.kind == PLAN_MESSAGE_FAILED && first.stage == PLAN_STAGE_SETUP &&
         sandbox_step_down(sandbox, (enum plan_op)first.op, &first.failure, ret_status, err)) {
@@ -570,10 +567,7 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
         return true;
     }
     if (first.kind != PLAN_MESSAGE_FAILED || first.stage != PLAN_STAGE_SETUP) { /* it stood */
-        sandbox->host.is_proven = true;
-        sandbox->host.has_asked |= sandbox->plan->asks_guard;
-        sandbox->host.has_watched |= sandbox->plan->watchpoints > 0;
-        sandbox->host.has_counted |= launch->counts_pids;
+        host_stood(&sandbox->host, sandbox->plan, launch->counts_pids);
         *host_known(sandbox) = sandbox->host;
     }
     return false;

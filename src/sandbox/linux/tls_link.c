@@ -63,20 +63,49 @@ enum { VARIABLES = sizeof variables / sizeof *variables };
 
 /* --- what this process trusts --- */
 
+/* The next block of PEM from `at` on that is a certificate; NULL: there is none. */
+static const char *next_certificate(const char *at, size_t *ret_len)
+{
+    static const char begin[] = "-----BEGIN ", dashes[] = "-----";
+    static const char inside[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                 "+/=\r\n";
+
+    for (; (at = strstr(at, begin)); at++) {
+        const char *word = at + sizeof begin - 1;
+        const char *text = word + strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ");
+        AUTO_FREE char *kind = alloc_strn(word, (size_t)(text - word));
+        AUTO_FREE char *end = alloc_strf("%sEND %s%s", dashes, kind, dashes);
+
+        if (!str_ends(kind, "CERTIFICATE") || !str_starts(text, dashes))
+            continue;
+        text += strlen(dashes);
+        text += strspn(text, inside);
+        if (!str_starts(text, end))
+            continue;
+        *ret_len = (size_t)(text - at) + strlen(end);
+        return at;
+    }
+    return NULL;
+}
+
+/* Its certificates, and nothing else: what we write can be read by every command, and some keep their key in the same
+ * file. */
 static void add_file(const char *path, struct buf *ret)
 {
     AUTO(buf_done) struct buf text = {0};
+    const char *at;
+    size_t len = 0;
     struct err ignored;
 
-    if (fd_read_file(path, ROOTS_MAX, &text, &ignored) == 0 && text.len)
-        (void)(buf_append(ret, text.data, text.len) && buf_append_str(ret, "\n"));
+    if (fd_read_file(path, ROOTS_MAX, &text, &ignored) || !text.len)
+        return;
+    for (at = text.data; (at = next_certificate(at, &len)); at += len)
+        (void)(buf_append(ret, at, len) && buf_append_str(ret, "\n"));
 }
 
 static void read_roots(struct buf *ret)
 {
-    static const char *const places[] = {"/etc/ssl/certs/ca-certificates.crt",
-                                         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
-                                         "/etc/ssl/ca-bundle.pem"};
+    static const char *const places[] = {TLS_ROOTS};
     AUTO(strv_done) struct strv seen = {0};
     const char *own = getenv(variables[0]);
 
@@ -235,8 +264,10 @@ static int open_program(const struct companion_start *how, struct err *err)
     status = companion_open(&the_tls, how, &is_new, err);
     the_tls.more = NULL;
     the_tls.more_len = 0;
-    if (status || !is_new)
-        return status;
+    if (status)
+        return -1;
+    if (!is_new) /* else the one before has failed with its certificate */
+        return bundle.path ? 0 : err_set(err, ERR_SYSTEM, "cordon-tls has told no certificate");
     close(TAKE_FD(tells));
     remove_bundle();
     buf_init(&text, ROOTS_MAX + CERTIFICATE_MAX);
@@ -261,13 +292,13 @@ static int join(const char *launcher, bool dies_with_thread, struct err *err)
         return err_set(err, ERR_UNSUPPORTED,
                        "credentials, hooks and limited mode need the program " TLS_PROGRAM
                        ", which is missing: install it beside cordon-linux-sandbox");
-    companion_join(&the_tls);
     lock();
+    companion_join(&the_tls);
     status = open_program(&how, err);
     bundle.users += status == 0;
-    atomic_flag_clear(&bundle.is_busy);
     if (status)
         companion_leave(&the_tls);
+    atomic_flag_clear(&bundle.is_busy);
     return status;
 }
 
@@ -276,8 +307,8 @@ void tls_link_leave(void)
     lock();
     if (--bundle.users == 0)
         remove_bundle();
+    companion_leave(&the_tls); /* with it: who comes next needs both, or neither */
     atomic_flag_clear(&bundle.is_busy);
-    companion_leave(&the_tls);
     companion_reap(&the_tls);
 }
 

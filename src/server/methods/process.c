@@ -515,7 +515,7 @@ static struct rpc_process *attach_find(struct call *call,
 
     if (!session)
         call_fail(call, RPC_INVALID_REQUEST, "unknown session id %s", session_id);
-    else if (session == call->client->session)
+    else if (session == call->client->session && !model_process_is_id(id))
         call_fail(call, RPC_INVALID_REQUEST, "process %s is this session's own", id);
     else if (!process || process->state == RPC_PROCESS_STARTING ||
              process->state == RPC_PROCESS_FAILED)
@@ -551,6 +551,7 @@ void method_process_attach(struct call *call, const struct process_attach_params
         observer->told = rpc_process_last_event(process);
     }
     output_seek(output, params->offset < total ? params->offset : total, &observer->cursor);
+    observer_set_output(observer, params->output);
     if (params->write)
         process->writer = observer;
     result = json_pack("{s:s, s:b}", "alias", observer->alias, "tty", process->has_tty);
@@ -602,7 +603,8 @@ static json_t *process_to_json(const struct rpc_process *process)
                         json_integer((json_int_t)output_total(job_output(process->job))));
     json_object_set_new(item, "modelSession",
                         process->number ? json_integer(process->number) : json_null());
-    json_object_set_new(item, "published", publications_to_json(job_publications(process->job)));
+    json_object_set_new(item, "published",
+                        pid ? publications_to_json(job_publications(process->job)) : json_array());
     json_object_set_new(item, "observers", json_integer(count_observers(process)));
     json_object_set_new(item, "metadata",
                         process->metadata ? json_incref(process->metadata) : json_null());

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "base/strv.h"
 #include "job/job_environment.h"
 #include "output/output.h"
@@ -15,6 +16,7 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/method_table.h"
 #include "server/methods.gen.h"
 #include "server/model/model_process.h"
 #include "server/model/model_request.h"
@@ -31,6 +33,7 @@
 #include "workspace/finder.h"
 #include "workspace/workspace.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +168,7 @@ static void exec_start(struct call *call, const struct session_exec_params *para
                                           strv_view(&parts->base), exec, &err) == 0)
         waiting = model_calls_exec(calls, exec, model_request_on_done, request, &err);
     request->is_traced = json_array_size(params->trace);
+    request->progress_ns = params->progress_ms * CLOCK_NS_PER_MS;
     if (waiting)
         model_process_add(session, exec, parts->workspace,
                           model_calls_find(calls, model_call_id(waiting), &err));
@@ -189,7 +193,9 @@ static void exec_begin(struct call *call, const struct session_exec_params *para
         .asks = process_is_held(call->client->session, parts->workspace),
         .is_judged = workspace_judges_execs(parts->workspace),
         .stdio = params->tty ? PROCESS_TTY : PROCESS_PIPES,
-        .input = params->pipe_stdin ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
+        .input = params->pipe_stdin || params->stdin ? PROCESS_STDIN_PIPE : PROCESS_STDIN_NULL,
+        .given = params->stdin,
+        .given_len = params->stdin_len,
         .size = {.rows = (unsigned short)params->rows, .columns = (unsigned short)params->columns},
         .screen = params->screen ? &screen_limits : NULL,
         .owner = call->client->session->number,
@@ -227,18 +233,20 @@ static int number_of(int64_t given)
 }
 
 /* NULL with an error in the words that a model gets. */
-static struct job *session_of(const struct call *call, int number, struct err *err)
+static struct job *session_of(const struct call *call, int64_t given, struct err *err)
 {
     struct model_calls *calls = server_model_calls(call->client->server, err);
-    struct job *job = calls ? model_calls_find(calls, number, err) : NULL;
+    int number = number_of(given);
+    struct job *job = calls && number ? model_calls_find(calls, number, err) : NULL;
     struct job_info info;
 
-    if (!job)
+    if (!calls || (!job && number))
         return NULL;
-    job_info(job, &info);
-    if (info.owner == call->client->session->number)
+    if (job)
+        job_info(job, &info);
+    if (job && info.owner == call->client->session->number)
         return job;
-    err_set(err, ERR_NOT_FOUND, "there is no session %d", number);
+    err_set(err, ERR_NOT_FOUND, "there is no session %" PRId64, given);
     return NULL;
 }
 
@@ -272,14 +280,15 @@ static void write_begin(struct call *call, struct queued_write *queued)
     struct err err;
 
     request->queued = queued;
-    request->job = session_of(call, write.session_id, &err);
+    request->progress_ns = params->progress_ms * CLOCK_NS_PER_MS;
+    request->job = session_of(call, params->session_id, &err);
     if (request->job &&
         read_pace(&params->yield_time_ms, &params->max_output_tokens, params->until, &write.pace,
                   &err) == 0 &&
         check_write_lock(call, &write, &err) == 0)
         waiting = model_calls_write(request->server->model_calls, &write, model_request_on_done,
                                     request, &err);
-    model_request_began(request, waiting, "", &err);
+    model_request_began(request, waiting, NULL, &err);
 }
 
 /* Looking on and interrupting are possible at any time; everything else is queued. */
@@ -294,7 +303,7 @@ void method_session_write(struct call *call, const struct session_write_params *
     int number = number_of(params->session_id);
     struct err ignored; /* said when it begins */
 
-    if (needs_queue(params) && session_of(call, number, &ignored))
+    if (needs_queue(params) && session_of(call, params->session_id, &ignored))
         write_queue_add(call, number, write_begin);
     else
         write_begin(call, NULL);
@@ -308,26 +317,53 @@ void method_session_wait(struct call *call, const struct session_wait_params *pa
     struct model_pace pace;
     struct err err;
 
-    if (session_of(call, number, &err) &&
+    request->progress_ns = params->progress_ms * CLOCK_NS_PER_MS;
+    if (session_of(call, params->session_id, &err) &&
         read_pace(&params->yield_time_ms, &params->max_output_tokens, params->until, &pace, &err) ==
             0)
         waiting = model_calls_wait(request->server->model_calls, number, &pace,
                                    model_request_on_done, request, &err);
-    model_request_began(request, waiting, "", &err);
+    model_request_began(request, waiting, NULL, &err);
 }
 
 void method_session_terminate(struct call *call, const struct session_terminate_params *params)
 {
-    struct model_request *request = model_request_new(call, "terminate");
+    struct model_request *request = model_request_new(call, "terminate_session");
     int number = number_of(params->session_id);
     struct model_call *waiting = NULL;
     struct err err;
 
-    if (session_of(call, number, &err))
+    if (session_of(call, params->session_id, &err))
         waiting = model_calls_terminate(request->server->model_calls, number,
                                         params->grace_ms * CLOCK_NS_PER_MS, model_request_on_done,
                                         request, &err);
-    model_request_began(request, waiting, "", &err);
+    model_request_began(request, waiting, NULL, &err);
+}
+
+/* --- session/cancel --- */
+
+/* NULL when no request of this family with this id waits. */
+static struct call *find_waiting(const struct client *client, const json_t *id)
+{
+    struct call *call;
+
+    list_for_each(call, &client->calls, in_client)
+        if (call->method && call->on_gone && str_starts(call->method->name, "session/") &&
+            json_equal((json_t *)call->message.id, (json_t *)id))
+            return call;
+    return NULL;
+}
+
+void method_session_cancel(struct call *call, const struct session_cancel_params *params)
+{
+    struct call *waiting = find_waiting(call->client, params->request_id);
+    int session = waiting ? model_request_session(waiting) : 0;
+
+    if (waiting)
+        call_cancel(waiting, "the request was cancelled; its command goes on, and its output waits "
+                             "for the next call");
+    call_reply(call, json_pack("{s:b, s:o}", "cancelled", waiting != NULL, "sessionId",
+                               session ? json_integer(session) : json_null()));
 }
 
 /* --- session/screen --- */
@@ -364,7 +400,7 @@ void method_session_screen(struct call *call, const struct session_screen_params
 {
     int number = number_of(params->session_id);
     struct err err;
-    const struct job *job = session_of(call, number, &err);
+    const struct job *job = session_of(call, params->session_id, &err);
     const struct screen *screen = job ? job_screen(job) : NULL;
 
     if (!job)

@@ -9,9 +9,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "denial/denial.h"
+#include "job/job.h"
 #include "job/result_json.h"
+#include "loop/loop.h"
 #include "output/headtail.h"
+#include "output/output.h"
 #include "rpc/rpc.h"
 #include "server/call.h"
 #include "server/client.h"
@@ -21,6 +25,7 @@
 #include "server/server.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Head and tail as they are, one behind the other. */
 static json_t *output_to_json(const struct headtail *output)
@@ -71,12 +76,74 @@ static json_t *response_to_json(const struct model_call_answer *response)
     return json;
 }
 
+/* --- how far it is --- */
+
+enum { PROGRESS_LINE_MAX = 200 }; /* bytes */
+
+/* What was written last, without what would command a terminal. Caller frees. */
+static char *last_line(struct output *output)
+{
+    AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    struct output_info info;
+    uint64_t from;
+    char *line;
+
+    output_info(output, &info);
+    from = info.total > PROGRESS_LINE_MAX ? info.total - PROGRESS_LINE_MAX : 0;
+    if (from >= info.prefix_end && from < info.tail_start)
+        from = info.tail_start;
+    if (!output_append_range(output, from, info.total, &text))
+        return alloc_str("");
+    while (text.len && strchr("\r\n", text.data[text.len - 1]))
+        text.data[--text.len] = '\0';
+    line = text.len ? text.data + text.len : (char *)"";
+    while (text.len && line > text.data && !strchr("\r\n", line[-1]))
+        line--;
+    return utf8_plain(line);
+}
+
+static void tell_progress(struct model_request *request, struct job *job, int session)
+{
+    struct output *output = job_output(job);
+    AUTO_FREE char *line = last_line(output);
+    AUTO_JSON json_t *params = json_pack(
+        "{s:O, s:i, s:I, s:o}", "requestId", (json_t *)request->call->message.id, "sessionId",
+        session, "outputBytes", (json_int_t)output_total(output), "lastLine", json_lossy(line));
+
+    request->told = output_total(output);
+    rpc_peer_notify(request->call->client->peer, "session/progress", params);
+}
+
+static void on_progress(void *data)
+{
+    struct model_request *request = data;
+    const int session = model_call_id(request->waiting);
+    struct err ignored; /* it has ended, and the answer is on its way */
+    struct job *job = model_calls_find(request->server->model_calls, session, &ignored);
+
+    if (job && output_total(job_output(job)) != request->told &&
+        rpc_peer_has_room(request->call->client->peer))
+        tell_progress(request, job, session);
+    loop_timer_start(request->progress, request->progress_ns);
+}
+
+/* At once, so that the session is known, and then as it comes. */
+static void progress_begin(struct model_request *request)
+{
+    if (!request->progress_ns)
+        return;
+    request->told = UINT64_MAX;
+    request->progress = loop_timer_new(request->server->loop, on_progress, request);
+    on_progress(request);
+}
+
 /* --- a call that waits --- */
 
 static void request_free(struct model_request *request)
 {
     struct server *server = request->server;
 
+    loop_timer_free(request->progress);
     queued_write_end(request->queued);
     server->model_requests--;
     free(request);
@@ -151,6 +218,14 @@ void model_request_began(struct model_request *request, struct model_call *waiti
     }
     request->waiting = waiting;
     call_on_gone(request->call, request_on_gone, request);
+    progress_begin(request);
+}
+
+int model_request_session(const struct call *call)
+{
+    const struct model_request *request = call->data;
+
+    return call->on_gone == request_on_gone ? model_call_id(request->waiting) : 0;
 }
 
 void model_request_refuse(struct call *call, const char *tool, const char *command,

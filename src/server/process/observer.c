@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"
+#include "loop/loop.h"
 #include "rpc/rpc.h"
 #include "server/call.h"
 #include "server/client.h"
@@ -14,6 +15,8 @@
 #include "server/server.h"
 
 #include <stdlib.h>
+
+#define OBSERVER_PAUSE_NS UINT64_C(200000000) /* between two notes of growth */
 
 /* --- finding --- */
 
@@ -54,6 +57,40 @@ bool client_may_write(const struct client *client, const struct rpc_process *pro
 
 /* --- telling --- */
 
+/* All that there is room for. Returns whether there is room for more. */
+static bool send_output(struct observer *observer, const struct rpc_event_target *target)
+{
+    struct rpc_process *process = observer->process;
+    char *piece = observer->client->server->piece;
+    struct output_record record = {.kind = OUTPUT_BYTES};
+    bool has_room = rpc_peer_has_room(target->peer);
+
+    while (has_room && (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP)) {
+        output_read(job_output(process->job), &observer->cursor, OUTPUT_BY_CHUNK, piece,
+                    RPC_CHUNK_MAX, &record);
+        if (record.kind == OUTPUT_BYTES)
+            has_room = rpc_event_output(target, process, &record, piece);
+        else if (record.kind == OUTPUT_GAP)
+            has_room = rpc_event_gap(target, &record);
+    }
+    return has_room;
+}
+
+/* At once, and then not before the pause is over; what is its end is told without a pause. */
+static bool send_growth(struct observer *observer, const struct rpc_event_target *target)
+{
+    uint64_t total = output_total(job_output(observer->process->job));
+    bool has_room = rpc_peer_has_room(target->peer);
+    bool is_over = observer->process->state == RPC_PROCESS_CLOSED;
+
+    if (!has_room || total == observer->grown || (!is_over && observer->is_pausing))
+        return has_room;
+    observer->grown = total;
+    observer->is_pausing = true;
+    loop_timer_start(observer->pause, OBSERVER_PAUSE_NS);
+    return rpc_event_grown(target, total);
+}
+
 void observer_send(struct observer *observer)
 {
     struct rpc_process *process = observer->process;
@@ -62,18 +99,9 @@ void observer_send(struct observer *observer)
         .id = observer->alias,
         .scratch = &observer->client->server->scratch,
     };
-    char *piece = observer->client->server->piece;
-    struct output_record record = {.kind = OUTPUT_BYTES};
-    bool has_room = rpc_peer_has_room(target.peer);
+    bool has_room =
+        observer->pause ? send_growth(observer, &target) : send_output(observer, &target);
 
-    while (has_room && (record.kind == OUTPUT_BYTES || record.kind == OUTPUT_GAP)) {
-        output_read(job_output(process->job), &observer->cursor, OUTPUT_BY_CHUNK, piece,
-                    RPC_CHUNK_MAX, &record);
-        if (record.kind == OUTPUT_BYTES)
-            has_room = rpc_event_output(&target, process, &record, piece);
-        else if (record.kind == OUTPUT_GAP)
-            has_room = rpc_event_gap(&target, &record);
-    }
     if (has_room)
         has_room = rpc_event_timeline(&target, process, &observer->told);
     if (!has_room)
@@ -112,6 +140,7 @@ void observer_free(struct observer *observer)
     list_remove(&observer->in_process);
     if (observer->process->writer == observer)
         observer->process->writer = NULL;
+    loop_timer_free(observer->pause);
     free(observer->alias);
     free(observer);
 }
@@ -138,4 +167,21 @@ struct observer *observer_new(struct client *client, struct rpc_process *process
     list_add(&client->observers, &observer->in_client);
     list_add(&process->observers, &observer->in_process);
     return observer;
+}
+
+static void on_pause_over(void *data)
+{
+    struct observer *observer = data;
+
+    observer->is_pausing = false;
+    observer_send(observer);
+}
+
+void observer_set_output(struct observer *observer, bool on)
+{
+    loop_timer_free(TAKE_PTR(observer->pause));
+    observer->is_pausing = false;
+    observer->grown = output_total(job_output(observer->process->job));
+    if (!on)
+        observer->pause = loop_timer_new(observer->client->server->loop, on_pause_over, observer);
 }

@@ -10,6 +10,7 @@
 
 struct call;
 struct client;
+struct loop_timer;
 struct rpc_process;
 
 struct observer {
@@ -20,6 +21,10 @@ struct observer {
     char *alias; /* "SESSION/PROCESS" */
     struct output_cursor cursor;
     uint64_t told; /* of its timeline, the last event that was sent */
+    struct loop_timer
+        *pause; /* of one that is told of growth alone, between two; NULL: it gets all */
+    bool is_pausing;
+    uint64_t grown; /* the output that it was told of */
     bool has_sent_exit;
     bool has_sent_close;
 };
@@ -39,6 +44,9 @@ struct observer *observer_find(const struct client *client, const char *alias);
 
 /* Watches from `cursor` and behind `told`, which the caller sets, once it is told to send. */
 struct observer *observer_new(struct client *client, struct rpc_process *process);
+
+/* Gets all of the output (true), or is only told now and then that there is more. */
+void observer_set_output(struct observer *observer, bool on);
 void observer_free(struct observer *observer);
 
 /* What is new since the last time, as far as there is room. */

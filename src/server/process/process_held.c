@@ -68,6 +68,7 @@ void process_hold(struct rpc_process *process, const struct process_options *opt
         .approvals = session_approvals(session, &ignored),
         .argv = strv_view(&process->argv),
         .cwd = process->cwd,
+        .number = process->number,
         .profile = workspace->profile_name,
         .own_paths = strv_view(&workspace->own_paths),
         .home = rules.home,

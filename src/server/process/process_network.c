@@ -327,11 +327,14 @@ static void drop_calls(struct review *review, uint64_t id)
 static void on_connect(struct review *review, const struct launch_fact *fact)
 {
     const struct launch_connect *connect = fact->connect;
-    const struct review_decision denied = {
+    /* by a rule: what the client allows is told already */
+    const bool is_allowed = fact->kind == FACT_DONE && connect->port && *connect->rule;
+    const struct review_decision by_rules = {
         .host = connect->host,
         .port = connect->port,
         .protocol = connect->protocol,
-        .reason = connect->reason,
+        .is_yes = is_allowed,
+        .reason = is_allowed ? "allow" : connect->reason,
     };
 
     if (fact->kind == FACT_ASKED) {
@@ -339,9 +342,10 @@ static void on_connect(struct review *review, const struct launch_fact *fact)
     } else if (fact->kind == FACT_WITHDRAWN) {
         drop_calls(review, fact->id);
         job_set_held(review->asker.job, !list_is_empty(&review->calls));
-    } else if (fact->kind == FACT_DENIED && *connect->host &&
-               !str_eq(connect->reason, network_reason_word(NETWORK_POLICY_DENIED))) {
-        tell(review, &denied);
+    } else if (is_allowed ||
+               (fact->kind == FACT_DENIED && *connect->host && !connect->has_failed &&
+                !str_eq(connect->reason, network_reason_word(NETWORK_POLICY_DENIED)))) {
+        tell(review, &by_rules);
     }
 }
 

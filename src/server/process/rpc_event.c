@@ -59,6 +59,12 @@ bool rpc_event_gap(const struct rpc_event_target *target, const struct output_re
     return event_send(target);
 }
 
+bool rpc_event_grown(const struct rpc_event_target *target, uint64_t total)
+{
+    buf_appendf(event_begin(target, "process/grown"), ",\"nextOffset\":%" PRIu64, total);
+    return event_send(target);
+}
+
 static void append_json(struct buf *text, const char *name, json_t *value)
 {
     buf_appendf(text, ",\"%s\":", name);

@@ -25,6 +25,7 @@ enum { RPC_CHUNK_MAX = 65536 }; /* bytes: no chunk of a process is larger (proce
 bool rpc_event_output(const struct rpc_event_target *target, const struct rpc_process *process,
                       const struct output_record *record, const char *bytes);
 bool rpc_event_gap(const struct rpc_event_target *target, const struct output_record *record);
+bool rpc_event_grown(const struct rpc_event_target *target, uint64_t total);
 bool rpc_event_exited(const struct rpc_event_target *target, const struct rpc_process *process);
 bool rpc_event_closed(const struct rpc_event_target *target, const struct rpc_process *process);
 

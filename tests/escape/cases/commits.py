@@ -144,8 +144,8 @@ def a_head_that_cannot_be_read(stage):
     """Then git takes the workspace itself for the repository. The lock's mode changes while it is moved."""
     program, _ = committed(stage)
     try_all(stage, f'mkdir objects refs; echo ref: refs/heads/x > HEAD; {CONFIG}; cp .git/HEAD plain; '
-                   '(while :; do chmod 0 lock; chmod 600 lock; done) 2>/dev/null & '
-                   'for i in $(seq 30); do cp plain lock; mv -f lock .git/HEAD; done 2>/dev/null; kill $!; '
+                   '(until [ -e enough ]; do chmod 0 lock; chmod 600 lock; done) 2>/dev/null & '
+                   'for i in $(seq 30); do cp plain lock; mv -f lock .git/HEAD; done 2>/dev/null; : > enough; wait; '
                    'cp plain lock; chmod 0 lock; mv -f lock .git/HEAD', program)
     return not (stage.ws / ".git/HEAD").stat().st_mode & 0o400
 

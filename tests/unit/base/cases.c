@@ -123,6 +123,15 @@ char **case_strings(const json_t *object, const char *key)
     return items;
 }
 
+void case_lines(const json_t *object, const char *key, struct buf *ret)
+{
+    AUTO_FREE char **lines = case_strings(object, key);
+
+    buf_append_str(ret, "");
+    for (size_t i = 0; lines[i]; i++)
+        buf_appendf(ret, "%s%s", i ? "\n" : "", lines[i]);
+}
+
 void case_check_keys(const json_t *object, const char *const *known)
 {
     struct json_at at = json_at_root(object);
@@ -285,6 +294,21 @@ void assert_json_equal(const json_t *got, const json_t *wanted)
 
     if (!json_equal(got, wanted) && !update_golden(got, (json_t *)wanted))
         fail_msg("got %s\nwanted %s", got_text, wanted_text);
+}
+
+void assert_lines_equal(const struct buf *got, const json_t *object, const char *key)
+{
+    AUTO_JSON json_t *lines = json_array();
+
+    for (const char *at = got->data ? got->data : "";; at++) {
+        size_t len = strcspn(at, "\n");
+
+        json_array_append_new(lines, json_stringn(at, len));
+        at += len;
+        if (!*at)
+            break;
+    }
+    assert_json_equal(lines, json_object_get(object, key));
 }
 
 void assert_contains(const char *text, const char *part)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/json.h"
 
 #include <jansson.h>
@@ -33,6 +34,9 @@ const char *case_string_or(const json_t *object, const char *key, const char *ot
 /* Items of an array of strings, NULL-terminated; an absent one is empty. Free with free(). */
 char **case_strings(const json_t *object, const char *key);
 
+/* Appends a text that the case has as an array of its lines. */
+void case_lines(const json_t *object, const char *key, struct buf *ret);
+
 /* Every key of a case has to be one that the runner reads; a slip would test nothing. */
 void case_check_keys(const json_t *object, const char *const *known);
 
@@ -43,4 +47,7 @@ char *case_text(const char *dir, const char *name, size_t *ret_len);
 
 /* `wanted` may be a part of the case that runs, which CORDON_UPDATE_GOLDEN=1 rewrites. */
 void assert_json_equal(const json_t *got, const json_t *wanted);
+
+/* `object` has under `key` the lines of a text, as for case_lines(). */
+void assert_lines_equal(const struct buf *got, const json_t *object, const char *key);
 void assert_contains(const char *text, const char *part);

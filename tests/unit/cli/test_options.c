@@ -358,7 +358,7 @@ static void the_table_is_the_help(void **state)
     AUTO(buf_done) struct buf text;
 
     buf_init(&text, 4096);
-    options_print(groups, &text);
+    options_print(groups, false, &text);
     assert_string_equal(
         text.data, "\n"
                    "First:\n"
@@ -374,6 +374,35 @@ static void the_table_is_the_help(void **state)
                    "\n"
                    "  -h, --help\n"
                    "          Shows this text and does nothing else.\n");
+}
+
+static void in_a_few_words(void **state)
+{
+    static const struct option options[] = {
+        {.name = "mode", .value = "MODE", .help = "How: 1.5 or *.x; nothing else. More."},
+        {.name = "path",
+         .letter = 'p',
+         .value = "PATH[:AND|ANOTHER]",
+         .help = "Where.",
+         .brief = "There"},
+        {.name = "all",
+         .help = "Everything that there is, and what there is not of it, until the end. x"},
+        {.name = NULL},
+    };
+    const struct option_group brief[] = {{"First", options, 0}, {NULL, NULL, 0}};
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, 4096);
+    options_print(brief, true, &text);
+    assert_string_equal(
+        text.data,
+        "\n"
+        "First:\n"
+        "  --mode MODE                 How\n"
+        "  -p, --path PATH[:AND|ANOTHER]\n"
+        "                              There\n"
+        "  --all                       Everything that there is, and what there is not of\n"
+        "                              it, until the end\n");
 }
 
 static void assert_wrapped(const char *from, unsigned indent, const char *to)
@@ -425,6 +454,7 @@ int main(void)
         cmocka_unit_test(what_is_no_number_is_told),
         cmocka_unit_test(a_command_may_have_no_options),
         cmocka_unit_test(the_table_is_the_help),
+        cmocka_unit_test(in_a_few_words),
         cmocka_unit_test(texts_are_wrapped),
     };
 

@@ -41,13 +41,14 @@ static void find(const struct host_facts *facts, unsigned lacks, struct remedies
 }
 
 /* One remedy about `about`, whose cause and lines contain these texts. */
-static void assert_one(const struct host_facts *facts, unsigned lacks, const char *about,
-                       const char *cause, const char *how)
+static void assert_one(const struct host_facts *facts, unsigned lacks, const char *finding,
+                       const char *about, const char *cause, const char *how)
 {
     AUTO(remedies_done) struct remedies found;
 
     find(facts, lacks, &found);
     assert_int_equal(found.len, 1);
+    assert_string_equal(found.items[0].finding, finding);
     assert_string_equal(found.items[0].about, about);
     assert_contains(found.items[0].cause, cause);
     assert_contains(found.items[0].how, how);
@@ -66,12 +67,12 @@ static void apparmor_gets_a_profile_for_this_very_program(void **state)
     struct host_facts facts = plain;
 
     facts.apparmor_restricts_userns = 1;
-    assert_one(&facts, NO_NAMESPACES, "user-namespace", "AppArmor",
+    assert_one(&facts, NO_NAMESPACES, "apparmor", "user-namespace", "AppArmor",
                "profile cordon /opt/cordon/bin/cordon flags=(unconfined) {\n"
                "  userns,\n");
-    assert_one(&facts, NO_NAMESPACES, "user-namespace", "Ubuntu 24.04",
+    assert_one(&facts, NO_NAMESPACES, "apparmor", "user-namespace", "Ubuntu 24.04",
                "sudo apparmor_parser -r /etc/apparmor.d/cordon\n");
-    assert_one(&facts, NO_NAMESPACES, "user-namespace", "",
+    assert_one(&facts, NO_NAMESPACES, "apparmor", "user-namespace", "",
                "kernel.apparmor_restrict_unprivileged_userns=0");
 }
 
@@ -80,11 +81,12 @@ static void switches_are_switched(void **state)
     struct host_facts facts = plain;
 
     facts.max_user_namespaces = 0;
-    assert_one(&facts, NO_NAMESPACES, "user-namespace", "user.max_user_namespaces is 0",
-               "sudo sysctl -w user.max_user_namespaces=15000\n");
+    assert_one(&facts, NO_NAMESPACES, "no-user-namespaces", "user-namespace",
+               "user.max_user_namespaces is 0", "sudo sysctl -w user.max_user_namespaces=15000\n");
     facts = plain;
     facts.userns_clone = 0;
-    assert_one(&facts, NO_NAMESPACES, "user-namespace", "kernel.unprivileged_userns_clone is 0",
+    assert_one(&facts, NO_NAMESPACES, "user-namespaces-of-root", "user-namespace",
+               "kernel.unprivileged_userns_clone is 0",
                "sudo sysctl -w kernel.unprivileged_userns_clone=1\n");
 }
 
@@ -95,7 +97,14 @@ static void what_binds_users_does_not_explain_roots_lack(void **state)
     facts.is_root = true;
     facts.userns_clone = 0;
     facts.apparmor_restricts_userns = 1;
-    assert_one(&facts, NO_NAMESPACES, "user-namespace", "none of the known switches", "");
+    assert_one(&facts, NO_NAMESPACES, "namespaces-refused", "user-namespace",
+               "none of the known switches", "--sandbox landlock");
+    facts.is_filtered = true;
+    assert_one(&facts, NO_NAMESPACES, "seccomp-filter", "user-namespace", "A seccomp filter",
+               "--sandbox landlock");
+    facts.is_chroot = true;
+    assert_one(&facts, NO_NAMESPACES, "chroot", "user-namespace", "This is a chroot",
+               "systemd-nspawn");
 }
 
 static void containers_get_their_options(void **state)
@@ -103,12 +112,12 @@ static void containers_get_their_options(void **state)
     struct host_facts facts = plain;
 
     strncat(facts.container, "docker", sizeof facts.container - 1);
-    assert_one(&facts, NO_NAMESPACES, "user-namespace", "a container (docker)",
+    assert_one(&facts, NO_NAMESPACES, "container", "user-namespace", "a container (docker)",
                "--security-opt seccomp=unconfined");
-    assert_one(&facts, NO_OWN_PROC, "pid-namespace", "hide parts of /proc",
+    assert_one(&facts, NO_OWN_PROC, "container", "pid-namespace", "hide parts of /proc",
                "--security-opt systempaths=unconfined");
-    assert_one(&plain, NO_OWN_PROC, "pid-namespace", "mounted over parts of the /proc",
-               "mountinfo");
+    assert_one(&plain, NO_OWN_PROC, "covered-proc", "pid-namespace",
+               "mounted over parts of the /proc", "mountinfo");
 }
 
 static void landlock_is_named_by_what_it_lacks(void **state)
@@ -116,12 +125,12 @@ static void landlock_is_named_by_what_it_lacks(void **state)
     struct host_facts facts = plain;
 
     facts.landlock_abi = 4;
-    assert_one(&facts, NO_LANDLOCK, "landlock", "has Landlock ABI 4", "Linux 6.12");
+    assert_one(&facts, NO_LANDLOCK, "old-landlock", "landlock", "has Landlock ABI 4", "Linux 6.12");
     facts.landlock_abi = 0;
     facts.landlock_error = ENOSYS;
-    assert_one(&facts, NO_LANDLOCK, "landlock", "has no Landlock", "Linux 6.12");
+    assert_one(&facts, NO_LANDLOCK, "no-landlock", "landlock", "has no Landlock", "Linux 6.12");
     facts.landlock_error = EOPNOTSUPP;
-    assert_one(&facts, NO_LANDLOCK, "landlock", "not enabled at boot",
+    assert_one(&facts, NO_LANDLOCK, "landlock-not-enabled", "landlock", "not enabled at boot",
                "\nlsm=landlock,capability,landlock,yama\n");
 }
 
@@ -140,7 +149,8 @@ static void wsl1_explains_everything(void **state)
     facts.is_wsl1 = true;
     facts.max_user_namespaces = 0;
     facts.landlock_abi = 0;
-    assert_one(&facts, NO_NAMESPACES | NO_LANDLOCK, "user-namespace", "WSL 1", "wsl --set-version");
+    assert_one(&facts, NO_NAMESPACES | NO_LANDLOCK, "wsl-1", "user-namespace", "WSL 1",
+               "wsl --set-version");
 }
 
 static void each_lack_gets_its_own(void **state)
@@ -176,6 +186,7 @@ static void cgroups_come_from_systemd(void **state)
         facts.has_systemd = cases[i].has_systemd;
         facts.is_root = cases[i].is_root;
         remedies_add_cgroup(&facts, "the reason", &found);
+        assert_string_equal(found.items[0].finding, "no-cgroup");
         assert_string_equal(found.items[0].about, "limits");
         assert_contains(found.items[0].cause, "(the reason)");
         assert_contains(found.items[0].how, cases[i].how);
@@ -184,12 +195,12 @@ static void cgroups_come_from_systemd(void **state)
 
 static void a_guard_that_cannot_be_asked(void **state)
 {
-    assert_one(&plain, NO_GUARD, "guard", "(the reason)", "Linux 5.19");
+    assert_one(&plain, NO_GUARD, "no-guard", "guard", "(the reason)", "Linux 5.19");
 }
 
 static void a_network_that_cannot_be_led(void **state)
 {
-    assert_one(&plain, NO_PROXY, "proxy", "(the reason)", "nft_redir");
+    assert_one(&plain, NO_PROXY, "no-proxy", "proxy", "(the reason)", "nft_redir");
 }
 
 int main(void)

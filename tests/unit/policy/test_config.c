@@ -5,6 +5,7 @@
  *     error      config_load() fails; how the message begins
  *     warnings   ["LINE KEY [-> NEAREST]"], all of them
  *     default, approval (as JSON; null: none)
+ *     mcp        {roots, on_cancel, approvals, client_sandbox: by number; yield_max_ms}
  *     environment {inherit, defaults, exclude, include_only, set}
  *     ask        list of {profile (null: the default), home, and either error (how it begins) and
  *                code, or out (profile JSON), origins, roots, extends} */
@@ -86,6 +87,15 @@ static void check_environment(const json_t *wanted, const struct environment_pol
     check_strings(json_object_get(wanted, "set"), &policy->set);
 }
 
+static void check_mcp(const json_t *wanted, const struct config_mcp *mcp)
+{
+    AUTO_JSON json_t *got = json_pack("{s:i, s:i, s:i, s:i, s:i}", "roots", mcp->roots, "on_cancel",
+                                      mcp->on_cancel, "approvals", mcp->approvals, "client_sandbox",
+                                      mcp->sandbox, "yield_max_ms", (int)mcp->yield_max_ms);
+
+    assert_json_equal(got, wanted);
+}
+
 static void check_general(const json_t *json, const struct config *config)
 {
     const char *wanted_default = case_string_or(json, "default", NULL);
@@ -96,6 +106,8 @@ static void check_general(const json_t *json, const struct config *config)
         check_environment(json_object_get(json, "environment"), config_environment(config));
     if (json_object_get(json, "approval"))
         check_approval(json_object_get(json, "approval"), config);
+    if (json_object_get(json, "mcp"))
+        check_mcp(json_object_get(json, "mcp"), config_mcp(config));
     if (wanted_default)
         assert_string_equal(got_default ? got_default : "none", wanted_default);
 }
@@ -149,8 +161,9 @@ static void check_ask(const json_t *ask, const struct config *config)
 
 static void config_case(void **state)
 {
-    static const char *const keys[] = {"why",         "toml", "error",    "warnings", "default",
-                                       "environment", "ask",  "approval", "file",     NULL};
+    static const char *const keys[] = {"why",     "toml",        "error", "warnings",
+                                       "default", "environment", "ask",   "approval",
+                                       "file",    "mcp",         NULL};
     const struct test_case *test = *state;
     const json_t *json = test->json;
     AUTO_FREE char *usual = alloc_strf("%.*s.toml", (int)strlen(test->name) - 5, test->name);

@@ -95,7 +95,10 @@ static void requests(void **state)
         {"GET", "/repos/%zz?page=1", "safe", false},
         {"GET", "/repos/%0a?page=1", "safe", false},
         {"GET", "/repos/a#b?page=1", "safe", false},
+        {"GET", "/repos/%2e.%20/admin?page=1", "safe", false},
+        {"GET", "/repos/%c0%ae%c0%ae/admin?page=1", "safe", false},
         {"GET", "/repos/...?page=1", "safe", true},
+        {"GET", "/repos/.x/..x/%c3%a4?page=1", "safe", true},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -159,8 +162,19 @@ static void heads(void **state)
         " \"credentials\": [{\"name\": \"T\", \"hosts\": [\"b.test\"], \"stand_in\": \"FAKE\","
         "  \"secret\": \"real\"}]}");
 
+    AUTO(network_hooks_done)
+    struct network_hooks under = good_hooks(
+        "{\"hooks\": [{\"host\": \"a.test\", \"methods\": [\"GET\"], \"path_prefixes\": [\"/\"],"
+        "  \"strip_request_headers\": [\"X-User\"], \"inject_request_headers\": [{\"name\": "
+        "\"X-Key\","
+        "  \"secret_env_var\": \"T\", \"secret\": \"real\"}]}]}");
+
     assert_after(&hooks, "a.test", "Cookie", "x", "(none)");
     assert_after(&hooks, "a.test", "authorization", "Bearer mine", "Bearer real");
+    /* a server may read the name as that of a variable (CGI) */
+    assert_after(&hooks, "a.test", "COOKIE", "x", "(none)");
+    assert_after(&under, "a.test", "X_User", "mine", "(none)");
+    assert_after(&under, "a.test", "X_Key", "mine", "(none)");
     assert_after(&hooks, "a.test", "Accept", "FAKE", "FAKE");
     assert_after(&hooks, "b.test", "Authorization", "token FAKE", "token real");
     assert_after(&hooks, "b.test", "X-Key", "FAKE,FAKE", "real,real");
@@ -181,8 +195,12 @@ static void a_secret_that_is_not_there(void **state)
 
 static void stand_ins(void **state)
 {
-    static const char *const secrets[] = {"ghp_0123456789abcdefghijklmnopqrstuvwxyz", "short",
-                                          "sk-proj-ABCDEFabcdef0123456789ABCDEFabcdef", "x"};
+    static const char *const secrets[] = {"ghp_0123456789abcdefghijklmnopqrstuvwxyz",
+                                          "short",
+                                          "sk-proj-ABCDEFabcdef0123456789ABCDEFabcdef",
+                                          "x",
+                                          "....-....:....+....=....", /* nothing in it changes */
+                                          "550e8400-e29b-41d4-a716-446655440000"};
     uint8_t random[64];
 
     for (size_t i = 0; i < sizeof random; i++)
@@ -200,9 +218,71 @@ static void stand_ins(void **state)
         assert_int_equal(strlen(fake), strlen(secrets[0]));
         assert_true(str_starts(fake, "ghp_"));
     }
+    {
+        AUTO_FREE char *fake =
+            network_stand_in(secrets[5], random); /* a UUID is secret as a whole */
+
+        assert_false(str_starts(fake, "550e8400-"));
+    }
     assert_false(network_secret_is_valid(""));
     assert_false(network_secret_is_valid("a\nb"));
     assert_false(network_secret_is_valid("\xc3\xa4"));
+}
+
+static void assert_env(const struct network_hooks *hooks, const char *pair, const char *wanted)
+{
+    AUTO(strv_done) struct strv env = {0};
+
+    strv_push(&env, pair);
+    network_hooks_withhold(hooks, &env);
+    assert_string_equal(env.items[0], wanted);
+}
+
+static void what_the_environment_is_without(void **state)
+{
+    AUTO(network_hooks_done)
+    struct network_hooks hooks = good_hooks(
+        "{\"hooks\": [{\"host\": \"a.test\", \"methods\": [\"GET\"], \"path_prefixes\": [\"/\"],"
+        "  \"inject_request_headers\": [{\"name\": \"X\", \"secret_env_var\": \"T\","
+        "  \"secret\": \"long-secret\", \"stand_in\": \"FAKE\"}]}],"
+        " \"credentials\": ["
+        "  {\"name\": \"A\", \"hosts\": [\"b.test\"], \"stand_in\": \"S\", \"secret\": \"short\"},"
+        "  {\"name\": \"D\", \"hosts\": [\"b.test\"], \"stand_in\": \"BEGIN\","
+        "   \"secret\": \"long-sec\"},"
+        "  {\"name\": \"B\", \"hosts\": [\"b.test\"], \"stand_in\": \"LONGER\","
+        "   \"secret\": \"long-secret-too\"},"
+        "  {\"name\": \"C\", \"hosts\": [\"b.test\"]}]}");
+
+    assert_env(&hooks, "T=long-secret", "T=FAKE");
+    assert_env(&hooks, "X=a long-secretlong-secret-too.", "X=a FAKELONGER.");
+    assert_env(&hooks, "X=Basic dXNlcjpsb25nLXNlY3JldA==", "X=Basic dXNlcjpGQUtF");
+    assert_env(&hooks, "X=\"dXNlcjpsb25nLXNlY3JldA==\" ====", "X=\"dXNlcjpGQUtF\" ====");
+    assert_env(&hooks, "X=dXNlcjpzaG9ydA==", "X=dXNlcjpzaG9ydA==");
+    assert_env(&hooks, "D=long-second", "D=BEGINond");
+    assert_env(&hooks, "A=short", "A=S");
+    assert_env(&hooks, "X=a short one", "X=a short one");
+    assert_env(&hooks, "X=shorter", "X=shorter");
+    assert_env(&hooks, "long-secret=", "long-secret=");
+    assert_env(&hooks, "none", "none");
+    assert_env(NULL, "T=long-secret", "T=long-secret");
+}
+
+static void what_is_told_of_them(void **state)
+{
+    AUTO(network_hooks_done)
+    struct network_hooks hooks = good_hooks(
+        "{\"hooks\": [{\"host\": \"a.test\", \"methods\": [\"GET\"], \"path_prefixes\": [\"/\"],"
+        "  \"inject_request_headers\": [{\"name\": \"X\", \"secret_env_var\": \"T\","
+        "  \"secret\": \"real-one\", \"stand_in\": \"FAKE\"}]}],"
+        " \"credentials\": [{\"name\": \"A\", \"hosts\": [\"b.test\"], \"stand_in\": \"FAKE\","
+        "  \"secret\": \"real-one\"}]}");
+    AUTO_JSON json_t *told = network_hooks_describe(&hooks);
+    AUTO_FREE char *text = json_dumps(told, 0);
+
+    assert_null(strstr(text, "real-one"));
+    assert_null(strstr(text, "FAKE"));
+    assert_non_null(strstr(text, "b.test"));
+    assert_non_null(strstr(text, "secret_env_var"));
 }
 
 static void what_is_refused(void **state)
@@ -265,9 +345,14 @@ static void copies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests),  cmocka_unit_test(hosts),
-        cmocka_unit_test(heads),     cmocka_unit_test(a_secret_that_is_not_there),
-        cmocka_unit_test(stand_ins), cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(requests),
+        cmocka_unit_test(hosts),
+        cmocka_unit_test(heads),
+        cmocka_unit_test(a_secret_that_is_not_there),
+        cmocka_unit_test(stand_ins),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(what_the_environment_is_without),
+        cmocka_unit_test(what_is_told_of_them),
         cmocka_unit_test(copies),
     };
 

@@ -2,6 +2,8 @@
  *
  *     host     paths as in fake_host.h, laid over `usual_host`; null takes one away
  *     profile  any JSON shape; or "builtin": name
+ *     narrow   a profile that it is narrowed to, too (policy/narrow.h)
+ *     within   the directory in which the roots were chosen
  *     roots    workspace roots, default ["/w"]; "tmpdir": none by default
  *     entries  "PATH ACCESS [protected] [asks] [commits] [removable] [by-guard] [missing|file]", all of them, in order; but when every
  *              protected name has an entry below DIR, those that are "read protected missing" are
@@ -23,6 +25,7 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "policy/host_view.h"
+#include "policy/narrow.h"
 #include "policy/profile_json.h"
 #include "policy/protect.h"
 #include "policy/resolve.h"
@@ -58,6 +61,19 @@ static void profile_of(const json_t *json, struct profile *ret)
         fail_msg("%s", err.msg);
     ret->tmp = str_eq(case_string_or(json, "tmp", "host"), "host") ? PROFILE_TMP_HOST
                                                                    : PROFILE_TMP_PRIVATE;
+}
+
+/* NULL: it is not narrowed. */
+static struct profile *narrow_of(const json_t *json, struct profile *profile, struct profile *ret)
+{
+    struct err err;
+
+    if (!json_object_get(json, "narrow"))
+        return NULL;
+    if (profile_from_json(json_object_get(json, "narrow"), NULL, ret, &err) ||
+        profile_narrow(profile, ret, &err))
+        fail_msg("%s", err.msg);
+    return ret;
 }
 
 static void reverse_entries(struct profile *profile)
@@ -262,27 +278,33 @@ static void resolve_case(void **state)
     static const char *const keys[] = {"why",    "host",    "profile", "builtin",      "roots",
                                        "tmpdir", "entries", "links",   "network",      "origins",
                                        "checks", "error",   "code",    "unrestricted", "sockets",
-                                       "tmp",    "store",   NULL};
+                                       "tmp",    "store",   "narrow",  "within",       NULL};
     static char *default_roots[] = {(char *)"/w", NULL};
     const json_t *json = ((const struct test_case *)*state)->json;
     AUTO_JSON json_t *paths = host_of(json);
     struct fake_host host = fake_host_make(paths);
     AUTO_FREE char **roots = case_strings(json, "roots");
     AUTO(profile_done) struct profile profile = {0};
+    AUTO(profile_done) struct profile other = {0};
     AUTO(access_map_done) struct access_map map = {0};
     AUTO(access_map_done) struct access_map reversed = {0};
+    const struct profile *narrow;
     struct resolve_context context = {
         .view = &host.view,
         .workspace_roots = json_object_get(json, "roots") ? roots : default_roots,
         .tmpdir = case_string_or(json, "tmpdir", NULL),
         .tmp_store = case_string_or(json, "store", NULL),
+        .within = case_string_or(json, "within", NULL),
     };
     struct err err = {0};
     int status;
 
     case_check_keys(json, keys);
+    if (context.within)
+        context.canonical_roots = json_array_size(json_object_get(json, "roots"));
     profile_of(json, &profile);
-    status = profile_resolve(&profile, &context, &map, &err);
+    narrow = narrow_of(json, &profile, &other);
+    status = profile_resolve_narrowed(&profile, narrow, &context, &map, &err);
     if (json_object_get(json, "error")) {
         assert_int_equal(status, -1);
         check_error(json, &err);
@@ -294,7 +316,7 @@ static void resolve_case(void **state)
     }
     reverse_entries(&profile);
     reverse_strings(roots);
-    assert_int_equal(profile_resolve(&profile, &context, &reversed, &err), status);
+    assert_int_equal(profile_resolve_narrowed(&profile, narrow, &context, &reversed, &err), status);
     if (!status)
         check_map(json, &host, &reversed);
 }

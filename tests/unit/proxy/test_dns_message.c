@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "mutate.h"
+#include "../base/mutate.h"
 #include "proxy/dns_message.h"
 
 #include <string.h>

@@ -41,6 +41,12 @@ static void forms(void **state)
     assert_int_equal(search_prefix_len(&search, "x.a.test"), 1);
     assert_int_equal(search_prefix_len(&search, "a.test"), 0);
     assert_int_equal(search_prefix_len(&search, "xa.test"), 0);
+    assert_true(search_leads_to(&search, "x.y", "x.y.b.a.test"));
+    assert_true(search_leads_to(&search, "x.y.b", "x.y.b.a.test"));
+    assert_false(search_leads_to(&search, "x.y.b", "x.y.a.test"));
+    assert_false(search_leads_to(&search, "x", "x.y.a.test"));
+    assert_false(search_leads_to(&search, "x", "xx.a.test"));
+    assert_false(search_leads_to(&search, "", "a.test"));
     search = read_text("domain one.test\noptions ndots:99999999999999999999");
     assert_int_equal(search.len, 1);
     assert_int_equal(search.dots, 15);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "mutate.h"
+#include "../base/mutate.h"
 #include "proxy/socks.h"
 
 #include <string.h>

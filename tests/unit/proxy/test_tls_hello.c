@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "mutate.h"
+#include "../base/mutate.h"
 #include "proxy/tls_hello.h"
 
 #include <string.h>

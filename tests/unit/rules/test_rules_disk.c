@@ -286,7 +286,6 @@ static void broken_files_stay_as_they_are(void **state)
 {
     const char *base = *state;
     AUTO_FREE char *path = path_join(base, "rules/default.rules");
-    AUTO_FREE char *far = path_join(base, "no/such/default.rules");
     enum rules_append outcome;
     struct err err;
 
@@ -298,8 +297,17 @@ static void broken_files_stay_as_they_are(void **state)
     write_file(base, "rules/default.rules", "# fine\n");
     assert_int_equal(rules_append(path, NULL, "prefix_rule(", &outcome, &err), -1);
     assert_file(base, "rules/default.rules", "# fine\n");
-    assert_int_equal(rules_append(far, NULL, "prefix_rule([\"a\"])", &outcome, &err), -1);
-    assert_int_equal(err.sys, ENOENT);
+}
+
+static void folders_above_the_file_are_made(void **state)
+{
+    const char *base = *state;
+    AUTO_FREE char *far = path_join(base, "no/such/default.rules");
+    enum rules_append outcome;
+    struct err err;
+
+    assert_int_equal(rules_append(far, NULL, "prefix_rule([\"a\"])", &outcome, &err), 0);
+    assert_file(base, "no/such/default.rules", "prefix_rule([\"a\"])\n");
 }
 
 /* The disk is full in the middle of the new text. */
@@ -397,6 +405,7 @@ int main(void)
         TEST(appending_keeps_what_is_there),
         TEST(links_stay),
         TEST(broken_files_stay_as_they_are),
+        TEST(folders_above_the_file_are_made),
         TEST(a_failed_write_changes_nothing),
         TEST(a_killed_writer_hinders_no_later_one),
         TEST(many_append_at_once),

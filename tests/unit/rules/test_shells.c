@@ -316,7 +316,7 @@ static void need(const char *shell)
 {
     if (access(shell, X_OK) == 0)
         return;
-    print_message("%s is not installed (scripts/deps)\n", shell);
+    print_message("%s is not installed (scripts/deps test)\n", shell);
     if (getenv("CORDON_MUST_WORK"))
         fail();
     skip();

@@ -139,9 +139,10 @@ static void case_load_map(struct access_map *map, const json_t *json, const char
 void plan_case_load(struct plan_case *ret, const char *path)
 {
     static const char *const keys[] = {
-        "about",      "namespaces",  "root",     "proc",    "landlock", "arch",     "procReadOnly",
-        "restricted", "network",     "nested",   "entries", "links",    "listener", "facts",
-        "reads",      "descriptors", "children", "fuse",    "alone",    "files",    NULL};
+        "about",        "namespaces", "root",    "proc",   "landlock",    "arch",
+        "procReadOnly", "restricted", "network", "nested", "entries",     "links",
+        "listener",     "redirect",   "facts",   "reads",  "descriptors", "children",
+        "fuse",         "alone",      "files",   NULL};
     AUTO(buf_done) struct buf text = {0};
     AUTO_JSON json_t *json = NULL;
     const json_t *item;
@@ -177,6 +178,7 @@ void plan_case_load(struct plan_case *ret, const char *path)
         .has_proc = case_flag(json, "proc", true),
         .landlock = item ? (int)json_integer_value(item) : 7,
         .has_listener = case_flag(json, "listener", true),
+        .has_redirect = case_flag(json, "redirect", true),
         .has_fuse = case_flag(json, "fuse", true),
         .list_dirs = case_list_dirs,
         .list_files = case_list_files,

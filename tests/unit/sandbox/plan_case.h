@@ -4,7 +4,7 @@
  *       "namespaces": "all" | "no-user" | "none",          of the host
  *       "root": false, "proc": true, "landlock": 7, "arch": "x86_64" | "aarch64",
  *       "procReadOnly": ["/proc/sys"],
- *       "listener": true, "children": ["/work/src", "/work/src/a"],    directories that are there
+ *       "listener": true, "redirect": true, "children": ["/work/src", "/work/src/a"],    directories that are there
  *       "restricted": true, "network": "restricted" | "proxied" | "enabled", "nested": false,
  *       "facts": true,
  *       "entries": ["read /", "write /work", "read /work/.git missing", "deny /work/.env file",

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 
 static bool steps_down(struct host *host, enum plan_op op, int error)
 {
@@ -33,6 +34,38 @@ static void test_a_watchpoint_that_nobody_takes(void **state)
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
         assert_false(steps_down(&host, PLAN_WATCHPOINT, errors[i]));
     assert_true(host.facts.has_fuse);
+}
+
+/* What nf_tables lacks is known from then on; that something ran out is not. */
+static void test_a_refused_redirection(void **state)
+{
+    static const int errors[] = {EPROTONOSUPPORT, EOPNOTSUPP, ENOENT, EINVAL, EPERM};
+    struct host host;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        host_init(&host);
+        assert_false(steps_down(&host, PLAN_REDIRECT, ENOMEM));
+        assert_true(steps_down(&host, PLAN_REDIRECT, errors[i]));
+        assert_false(host.facts.has_redirect);
+        assert_non_null(strstr(host.no_redirect, "nf_nat"));
+        assert_false(steps_down(&host, PLAN_REDIRECT, errors[i]));
+    }
+}
+
+/* Once redirected, a refusal is of that launch. */
+static void test_what_redirected_once(void **state)
+{
+    const struct plan plan = {.redirects = true};
+    struct host host;
+
+    (void)state;
+    host_init(&host);
+    host_stood(&host, &(struct plan){.redirects = false}, false);
+    assert_false(host_is_proven(&host, &plan, false));
+    host_stood(&host, &plan, false);
+    assert_true(host_is_proven(&host, &plan, false));
+    assert_false(steps_down(&host, PLAN_REDIRECT, EPERM));
 }
 
 /* By root, from a version on: before, what is written would be the host's. */
@@ -92,6 +125,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_refused_watchpoint),
         cmocka_unit_test(test_a_watchpoint_that_nobody_takes),
+        cmocka_unit_test(test_a_refused_redirection),
+        cmocka_unit_test(test_what_redirected_once),
         cmocka_unit_test(test_who_counts_processes),
         cmocka_unit_test(test_processes_that_cannot_be_counted),
     };

@@ -145,6 +145,7 @@ static void write_file(const char *path, const char *text)
 /* In a child of ours: the launcher, until what it has set up is sent. Exits with 3 when there are no namespaces. */
 static void lead(int channel, const char *ports)
 {
+    uint32_t op;
     char map[64];
     struct err err;
     const uid_t uid = geteuid();
@@ -157,7 +158,8 @@ static void lead(int channel, const char *ports)
     write_file("/proc/self/uid_map", map);
     snprintf(map, sizeof map, "%u %u 1\n", gid, gid);
     write_file("/proc/self/gid_map", map);
-    if (restrict_loopback(&err) || network_lead(ports, &err) || network_hand_over(channel, &err)) {
+    if (restrict_loopback(&err) || network_lead(ports, &op, &err) ||
+        network_hand_over(channel, &err)) {
         fprintf(stderr, "%s\n", err.msg);
         _exit(5);
     }

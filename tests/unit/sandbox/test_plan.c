@@ -285,6 +285,7 @@ static void test_random_maps(void **state)
                              .has_proc = true,
                              .landlock = 7,
                              .has_listener = true,
+                             .has_redirect = true,
                              .has_fuse = true,
                              .arch = SECCOMP_X86_64};
 
@@ -353,6 +354,7 @@ static void test_what_a_command_changes(void **state)
     struct plan_host host = {.namespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET,
                              .has_proc = true,
                              .has_listener = true,
+                             .has_redirect = true,
                              .arch = SECCOMP_X86_64};
     AUTO(access_map_done) struct access_map map = {.restricted = true};
     AUTO(buf_done) struct buf file = {0};

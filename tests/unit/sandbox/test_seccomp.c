@@ -393,16 +393,16 @@ static void check_set_id(const struct filter *filter)
     const size_t count = sizeof values / sizeof *values;
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        for (size_t j = 0; j < count * count * count; j++) {
+        const int nr = reference_number(filter->spec.arch, names[i]);
+
+        for (size_t j = 0; nr >= 0 && j < count * count * count; j++) {
             struct seccomp_data data = {
+                .nr = nr,
                 .arch = reference_audit_arch[filter->spec.arch],
                 .args = {HIGH, HIGH | values[j % count], HIGH | values[j / count % count],
                          HIGH | values[j / count / count]},
             };
 
-            data.nr = reference_number(filter->spec.arch, names[i]);
-            if (data.nr < 0)
-                continue;
             check_call(filter, &data);
         }
     }

@@ -217,7 +217,7 @@ static void zsh_does_without_them_then(void **state)
     const struct err *failure;
 
     if (access("/bin/zsh", X_OK)) {
-        print_message("/bin/zsh is not installed (scripts/deps)\n");
+        print_message("/bin/zsh is not installed (scripts/deps test)\n");
         if (getenv("CORDON_MUST_WORK"))
             fail();
         skip();
