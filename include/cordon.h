@@ -48,7 +48,9 @@ enum cordon_error_code {
     CORDON_ERROR_UNSUPPORTED, /* this host cannot do it */
     CORDON_ERROR_LIMIT,       /* a bound is reached */
     CORDON_ERROR_SYSTEM,      /* a system call failed, for the reason `sys` */
-    CORDON_ERROR_BUG
+    CORDON_ERROR_BUG,
+    CORDON_ERROR_BUSY,    /* somebody else is at it */
+    CORDON_ERROR_CONFLICT /* it is not what it was, or there is one already */
 };
 
 struct cordon_error {

@@ -15,13 +15,11 @@ from folders import make_base
 sys.pycache_prefix = str(Path(__file__).parents[1] / "build/pycache")
 sys.dont_write_bytecode = False
 
-made = None  # the folder for all tests, by the process that made it
+# The folder for all tests, by the process that made it; here, since what is imported next looks for it.
+made = None if "CORDON_TESTS" in os.environ else make_base()
 
 
 def pytest_configure(config):
-    global made
-    if "CORDON_TESTS" not in os.environ:
-        made = make_base()
     # a shell ignores these for what it starts in the background, and our children would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):

@@ -70,6 +70,8 @@ const char *err_code_name(enum err_code code)
         [ERR_FORBIDDEN] = "forbidden",
         [ERR_UNSUPPORTED] = "unsupported",
         [ERR_LIMIT] = "limit",
+        [ERR_BUSY] = "busy",
+        [ERR_CONFLICT] = "conflict",
         [ERR_SYSTEM] = "system",
         [ERR_BUG] = "bug",
     };

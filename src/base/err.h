@@ -19,6 +19,8 @@ enum err_code {
     ERR_LIMIT,       /* a configured bound is reached */
     ERR_SYSTEM,      /* a system call failed; `sys` tells how */
     ERR_BUG,         /* an invariant of ours is broken */
+    ERR_BUSY,        /* somebody else is at it */
+    ERR_CONFLICT,    /* it is not what it was, or there is one already */
 };
 
 struct err {

@@ -27,8 +27,8 @@
 struct diagnosis {
     struct host_facts facts;
     int status; /* enum exit_status */
-    bool has_layers;
-    struct layer_report layers[LAYER_COUNT];
+    bool has_defences;
+    struct defence_report layers[DEFENCE_COUNT];
     struct err failure;   /* EXIT_CANNOT: why */
     bool keeps_protected; /* profiles that protect names in writable directories can be used */
     struct err refusal;   /* ... why not */
@@ -99,12 +99,12 @@ static bool try_sandbox(struct diagnosis *diagnosis, enum trial trial)
 
     if (!sandbox || sandbox_probe(sandbox, &diagnosis->failure))
         return false;
-    for (int i = 0; i < LAYER_COUNT; i++) {
-        diagnosis->layers[i] = *sandbox_layer(sandbox, (enum layer)i);
-        is_whole &= diagnosis->layers[i].state == LAYER_ENFORCED ||
-                    diagnosis->layers[i].state == LAYER_NOT_NEEDED;
+    for (int i = 0; i < DEFENCE_COUNT; i++) {
+        diagnosis->layers[i] = *sandbox_defence(sandbox, (enum defence)i);
+        is_whole &= diagnosis->layers[i].state == DEFENCE_ENFORCED ||
+                    diagnosis->layers[i].state == DEFENCE_NOT_NEEDED;
     }
-    diagnosis->has_layers = true;
+    diagnosis->has_defences = true;
     diagnosis->counter = sandbox_process_counter(sandbox);
     diagnosis->status = is_whole ? EXIT_OK : EXIT_NO;
     return true;
@@ -135,15 +135,15 @@ static void try_alone(struct diagnosis *diagnosis)
 /* Routes, redirections and listeners: all but the proxy itself, which is started when somebody connects. */
 static void try_proxy(struct diagnosis *diagnosis)
 {
-    struct layer_report *layer = &diagnosis->layers[LAYER_PROXY];
+    struct defence_report *layer = &diagnosis->layers[DEFENCE_PROXY];
     struct err err = {0};
     AUTO(sandbox_auto) struct sandbox *sandbox = make_sandbox(TRIAL_PROXY, &err);
 
     if (sandbox && sandbox_probe(sandbox, &err) == 0) {
-        *layer = *sandbox_layer(sandbox, LAYER_PROXY);
+        *layer = *sandbox_defence(sandbox, DEFENCE_PROXY);
         return;
     }
-    layer->state = LAYER_ABSENT;
+    layer->state = DEFENCE_ABSENT;
     diagnosis->status = EXIT_NO;
     snprintf(layer->why, sizeof layer->why, "%.*s", (int)sizeof layer->why - 1, err.msg);
 }
@@ -195,17 +195,17 @@ static void diagnose(struct diagnosis *ret)
     /* only compiled: what the host can do is known by now */
     protected = make_sandbox(TRIAL_PROTECT, &ret->refusal);
     ret->keeps_protected = protected;
-    if (ret->has_layers) {
+    if (ret->has_defences) {
         try_watchpoint(ret);
         try_proxy(ret);
         try_tls(ret);
     }
     try_alone(ret);
     try_cgroups(ret);
-    if (!ret->has_layers)
-        for (int i = 0; i < LAYER_COUNT; i++)
-            ret->layers[i].state = LAYER_ABSENT;
-    if (ret->has_layers || ret->failure.code != ERR_NOT_FOUND) /* the launcher is missing */
+    if (!ret->has_defences)
+        for (int i = 0; i < DEFENCE_COUNT; i++)
+            ret->layers[i].state = DEFENCE_ABSENT;
+    if (ret->has_defences || ret->failure.code != ERR_NOT_FOUND) /* the launcher is missing */
         remedies_find(&ret->facts, ret->layers, &ret->remedies);
     if (!ret->cgroup[CGROUP_MEMORY])
         remedies_add_cgroup(&ret->facts, ret->no_cgroup.msg, &ret->remedies);
@@ -255,13 +255,14 @@ static void print_limits(const struct diagnosis *diagnosis, struct buf *text)
                   text);
 }
 
-static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
+static void print_defences(const struct diagnosis *diagnosis, struct buf *text)
 {
     buf_append_str(text, "Layers:\n");
-    for (int i = 0; i < LAYER_COUNT; i++) {
-        const struct layer_report *layer = &diagnosis->layers[i];
+    for (int i = 0; i < DEFENCE_COUNT; i++) {
+        const struct defence_report *layer = &diagnosis->layers[i];
 
-        print_row(layer_name((enum layer)i), layer_state_name(layer->state), layer->why, text);
+        print_row(defence_name((enum defence)i), defence_state_name(layer->state), layer->why,
+                  text);
     }
     buf_append_str(text, "\nProfiles:\n");
     print_row("read-only", "can be used", "", text);
@@ -287,10 +288,11 @@ static int print_diagnosis(const struct diagnosis *diagnosis)
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     int printed;
 
-    buf_appendf(&text, "%s%s%s\n\n", verdicts[diagnosis->status], diagnosis->has_layers ? "" : ": ",
-                diagnosis->has_layers ? "" : diagnosis->failure.msg);
-    if (diagnosis->has_layers)
-        print_layers(diagnosis, &text);
+    buf_appendf(&text, "%s%s%s\n\n", verdicts[diagnosis->status],
+                diagnosis->has_defences ? "" : ": ",
+                diagnosis->has_defences ? "" : diagnosis->failure.msg);
+    if (diagnosis->has_defences)
+        print_defences(diagnosis, &text);
     for (size_t i = 0; i < diagnosis->remedies.len; i++) {
         const struct remedy *remedy = &diagnosis->remedies.items[i];
 
@@ -306,16 +308,16 @@ static int print_diagnosis(const struct diagnosis *diagnosis)
 
 /* --- for programs --- */
 
-static json_t *layers_to_json(const struct diagnosis *diagnosis)
+static json_t *defences_to_json(const struct diagnosis *diagnosis)
 {
     json_t *json = json_object();
 
-    for (int i = 0; i < LAYER_COUNT && diagnosis->has_layers; i++) {
-        const struct layer_report *layer = &diagnosis->layers[i];
+    for (int i = 0; i < DEFENCE_COUNT && diagnosis->has_defences; i++) {
+        const struct defence_report *layer = &diagnosis->layers[i];
 
-        json_object_set_new(json, layer_name((enum layer)i),
-                            json_pack("{s:s, s:o}", "state", layer_state_name(layer->state), "why",
-                                      *layer->why ? json_lossy(layer->why) : json_null()));
+        json_object_set_new(json, defence_name((enum defence)i),
+                            json_pack("{s:s, s:o}", "state", defence_state_name(layer->state),
+                                      "why", *layer->why ? json_lossy(layer->why) : json_null()));
     }
     return json;
 }
@@ -374,8 +376,8 @@ static int print_diagnosis_json(const struct diagnosis *diagnosis)
     AUTO_JSON json_t *json = json_pack(
         "{s:s, s:o, s:o, s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o, s:o}", "verdict",
         verdicts[diagnosis->status], "failure",
-        diagnosis->has_layers ? json_null() : json_lossy(diagnosis->failure.msg), "layers",
-        layers_to_json(diagnosis), "profiles", "read-only", diagnosis->has_layers,
+        diagnosis->has_defences ? json_null() : json_lossy(diagnosis->failure.msg), "layers",
+        defences_to_json(diagnosis), "profiles", "read-only", diagnosis->has_defences,
         "workspace-write", diagnosis->keeps_protected, "by-landlock", !diagnosis->no_alone,
         "watchpoints", available_to_json(diagnosis->no_watchpoint), "credentials",
         available_to_json(diagnosis->no_tls), "cgroup",

@@ -132,18 +132,19 @@ static void print_entries(const struct explanation *explanation, struct buf *tex
     }
 }
 
-static void print_layers(const struct explanation *explanation, struct buf *text)
+static void print_defences(const struct explanation *explanation, struct buf *text)
 {
     buf_append_str(text, "\nlayers\n");
     if (!explanation->about.sandbox) {
         console_line(text, "  refused: %s", explanation->refusal.msg);
         return;
     }
-    for (int i = 0; i < LAYER_COUNT; i++) {
-        const struct layer_report *layer = sandbox_layer(explanation->about.sandbox, (enum layer)i);
+    for (int i = 0; i < DEFENCE_COUNT; i++) {
+        const struct defence_report *layer =
+            sandbox_defence(explanation->about.sandbox, (enum defence)i);
 
-        console_line(text, "  %-18s %s%s%s", layer_name((enum layer)i),
-                     layer_state_name(layer->state), *layer->why ? ": " : "", layer->why);
+        console_line(text, "  %-18s %s%s%s", defence_name((enum defence)i),
+                     defence_state_name(layer->state), *layer->why ? ": " : "", layer->why);
     }
 }
 
@@ -255,7 +256,7 @@ static void explain_print_text(const struct explanation *explanation, struct buf
     }
     print_profile(explanation, ret);
     print_entries(explanation, ret);
-    print_layers(explanation, ret);
+    print_defences(explanation, ret);
     print_environment(explanation, ret);
     if (!explanation->about.sandbox || explanation->settings.workspace->mode == SANDBOX_DISABLED)
         return;

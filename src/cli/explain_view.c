@@ -209,7 +209,7 @@ void explain_network_print(const struct workspace *workspace, struct buf *text)
         console_line(text, "%-7s  %s", i ? "" : "sockets", sockets->items[i].path);
 }
 
-static void print_layers(const struct explained *about, struct buf *text)
+static void print_defences(const struct explained *about, struct buf *text)
 {
     const struct sandbox *sandbox = about->sandbox;
     size_t lacking = 0;
@@ -222,13 +222,13 @@ static void print_layers(const struct explained *about, struct buf *text)
         console_line(text, "layers   none: there is no sandbox");
         return;
     }
-    for (int i = 0; i < LAYER_COUNT; i++) {
-        const struct layer_report *layer = sandbox_layer(sandbox, (enum layer)i);
+    for (int i = 0; i < DEFENCE_COUNT; i++) {
+        const struct defence_report *layer = sandbox_defence(sandbox, (enum defence)i);
 
-        if (layer->state == LAYER_ENFORCED || layer->state == LAYER_NOT_NEEDED)
+        if (layer->state == DEFENCE_ENFORCED || layer->state == DEFENCE_NOT_NEEDED)
             continue;
         console_line(text, "%-7s  %s is %s%s%s", lacking++ ? "" : "layers",
-                     layer_name((enum layer)i), layer_state_name(layer->state),
+                     defence_name((enum defence)i), defence_state_name(layer->state),
                      *layer->why ? ": " : "", layer->why);
     }
     console_line(text, "%-7s  %s", lacking ? "" : "layers",
@@ -266,7 +266,7 @@ void explain_short_print(const struct explained *about, struct buf *ret)
     explain_tmp_print(about, ret);
     if (workspace->mode != SANDBOX_DISABLED)
         explain_network_print(workspace, ret);
-    print_layers(about, ret);
+    print_defences(about, ret);
     explain_limits_print(workspace, ret);
     for (size_t i = 0; i < workspace->presets.len; i++)
         console_line(ret, "%-7s  %s (from %s)", i ? "" : "with", workspace->presets.items[i],

@@ -347,7 +347,7 @@ static int report(struct patch_run *run, const struct job_result *result)
     AUTO(strv_done) struct strv notes = {0};
 
     if (is_text)
-        execution_warn_of_layers(run->settings.workspace->sandbox, warnings);
+        execution_warn_of_defences(run->settings.workspace->sandbox, warnings);
     for (size_t i = 0; is_text && i < warnings->len; i++)
         console_say("%s", warnings->items[i]);
     if (job_result_has_failed(result))

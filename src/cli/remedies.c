@@ -163,9 +163,9 @@ static void remedies_add(struct remedies *remedies, const char *finding, const c
         (struct remedy){.finding = finding, .about = about, .cause = cause, .how = how};
 }
 
-static bool is_missing(const struct layer_report *layers, enum layer layer)
+static bool is_missing(const struct defence_report *layers, enum defence layer)
 {
-    return layers[layer].state == LAYER_ABSENT || layers[layer].state == LAYER_PARTIAL;
+    return layers[layer].state == DEFENCE_ABSENT || layers[layer].state == DEFENCE_PARTIAL;
 }
 
 /* --- namespaces --- */
@@ -336,10 +336,10 @@ static void explain_landlock(const struct host_facts *facts, const char *about,
 
 /* --- the guard --- */
 
-static void explain_guard(const struct layer_report *layer, struct remedies *ret)
+static void explain_guard(const struct defence_report *layer, struct remedies *ret)
 {
     remedies_add(
-        ret, "no-guard", layer_name(LAYER_GUARD),
+        ret, "no-guard", defence_name(DEFENCE_GUARD),
         alloc_strf("System calls cannot be put to Cordon's guard (%s). Without it no file or "
                    "directory can be made directly in a workspace, only in its subdirectories that "
                    "are there at the start, and what is refused is guessed from the output.",
@@ -349,10 +349,10 @@ static void explain_guard(const struct layer_report *layer, struct remedies *ret
                   "cordon-linux-sandbox\n"));
 }
 
-static void explain_proxy(const struct layer_report *layer, struct remedies *ret)
+static void explain_proxy(const struct defence_report *layer, struct remedies *ret)
 {
     remedies_add(
-        ret, "no-proxy", layer_name(LAYER_PROXY),
+        ret, "no-proxy", defence_name(DEFENCE_PROXY),
         alloc_strf("A network cannot be led to Cordon's proxy (%s): --allow-host and --network "
                    "proxied are refused.",
                    layer->why),
@@ -360,27 +360,27 @@ static void explain_proxy(const struct layer_report *layer, struct remedies *ret
                   "CONFIG_NF_NAT)\n"));
 }
 
-void remedies_find(const struct host_facts *facts, const struct layer_report *layers,
+void remedies_find(const struct host_facts *facts, const struct defence_report *layers,
                    struct remedies *ret)
 {
-    static const enum layer namespaces[] = {LAYER_USER_NAMESPACE, LAYER_MOUNT_NAMESPACE,
-                                            LAYER_IPC_NAMESPACE,  LAYER_NET_NAMESPACE,
-                                            LAYER_UTS_NAMESPACE,  LAYER_CGROUP_NAMESPACE};
+    static const enum defence namespaces[] = {DEFENCE_USER_NAMESPACE, DEFENCE_MOUNT_NAMESPACE,
+                                              DEFENCE_IPC_NAMESPACE,  DEFENCE_NET_NAMESPACE,
+                                              DEFENCE_UTS_NAMESPACE,  DEFENCE_CGROUP_NAMESPACE};
     bool is_explained = false;
 
     for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces && !is_explained; i++)
         if (is_missing(layers, namespaces[i])) {
-            explain_namespaces(facts, layer_name(namespaces[i]), ret);
+            explain_namespaces(facts, defence_name(namespaces[i]), ret);
             is_explained = true;
         }
-    if (is_missing(layers, LAYER_PID_NAMESPACE) && !is_explained)
-        explain_proc(facts, layer_name(LAYER_PID_NAMESPACE), ret);
-    if (is_missing(layers, LAYER_LANDLOCK) && !facts->is_wsl1)
-        explain_landlock(facts, layer_name(LAYER_LANDLOCK), ret);
-    if (is_missing(layers, LAYER_GUARD) && *layers[LAYER_GUARD].why)
-        explain_guard(&layers[LAYER_GUARD], ret);
-    if (is_missing(layers, LAYER_PROXY) && !is_missing(layers, LAYER_NET_NAMESPACE))
-        explain_proxy(&layers[LAYER_PROXY], ret);
+    if (is_missing(layers, DEFENCE_PID_NAMESPACE) && !is_explained)
+        explain_proc(facts, defence_name(DEFENCE_PID_NAMESPACE), ret);
+    if (is_missing(layers, DEFENCE_LANDLOCK) && !facts->is_wsl1)
+        explain_landlock(facts, defence_name(DEFENCE_LANDLOCK), ret);
+    if (is_missing(layers, DEFENCE_GUARD) && *layers[DEFENCE_GUARD].why)
+        explain_guard(&layers[DEFENCE_GUARD], ret);
+    if (is_missing(layers, DEFENCE_PROXY) && !is_missing(layers, DEFENCE_NET_NAMESPACE))
+        explain_proxy(&layers[DEFENCE_PROXY], ret);
 }
 
 /* --- limits --- */

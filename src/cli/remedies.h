@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct layer_report;
+struct defence_report;
 
 /* --- facts: files are only looked at; whether a layer works is tried elsewhere --- */
 
@@ -50,9 +50,9 @@ struct remedies {
 
 void remedies_done(struct remedies *remedies);
 
-/* For the layers (LAYER_COUNT reports) that are partial or absent though needed. Those with one
+/* For the layers (DEFENCE_COUNT reports) that are partial or absent though needed. Those with one
  * cause in common get one remedy. */
-void remedies_find(const struct host_facts *facts, const struct layer_report *layers,
+void remedies_find(const struct host_facts *facts, const struct defence_report *layers,
                    struct remedies *ret);
 
 /* For limits without a cgroup; `reason` is why there is none. */

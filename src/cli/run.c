@@ -236,7 +236,7 @@ static void on_started(void *data)
     struct strv *warnings = &flow->settings.warnings;
 
     if (workspace->sandbox && workspace != flow->told)
-        execution_warn_of_layers(workspace->sandbox, warnings);
+        execution_warn_of_defences(workspace->sandbox, warnings);
     if (workspace != flow->told && flow->execution && execution_job(flow->execution))
         resource_limits_warn(job_limits(execution_job(flow->execution), NULL), warnings);
     if (workspace != flow->told)

@@ -26,7 +26,7 @@ enum { DENIALS_SHOWN = 3 };
 
 /* --- before, and while it runs --- */
 
-void execution_warn_of_layers(const struct sandbox *sandbox, struct strv *warnings)
+void execution_warn_of_defences(const struct sandbox *sandbox, struct strv *warnings)
 {
     if (sandbox_is_degraded(sandbox))
         strv_pushf(warnings,
@@ -249,7 +249,7 @@ void run_later_look(struct run_later *later, const struct job *job)
 static bool is_told(const struct job_result *result)
 {
     return result->sandbox &&
-           sandbox_layer(result->sandbox, LAYER_GUARD)->state == LAYER_ENFORCED &&
+           sandbox_defence(result->sandbox, DEFENCE_GUARD)->state == DEFENCE_ENFORCED &&
            (sandbox_watch(result->sandbox) & WATCH_FILES);
 }
 

@@ -17,7 +17,7 @@ struct sandbox;
 
 /* Appends a line when a needed layer is missing. Once the sandbox stands: which layers this host has is only
  * known then. */
-void execution_warn_of_layers(const struct sandbox *sandbox, struct strv *warnings);
+void execution_warn_of_defences(const struct sandbox *sandbox, struct strv *warnings);
 
 /* Appends a line when an attempt has no sandbox, or a trace lacks something. */
 void execution_warn_of_attempt(const struct workspace *workspace, enum run_where where,

@@ -126,16 +126,16 @@ static json_t *entries_json(const struct access_map *map)
     return json;
 }
 
-static json_t *layers_json(const struct sandbox *sandbox)
+static json_t *defences_json(const struct sandbox *sandbox)
 {
     json_t *json = json_object();
 
-    for (int i = 0; sandbox && i < LAYER_COUNT; i++) {
-        const struct layer_report *layer = sandbox_layer(sandbox, (enum layer)i);
+    for (int i = 0; sandbox && i < DEFENCE_COUNT; i++) {
+        const struct defence_report *layer = sandbox_defence(sandbox, (enum defence)i);
 
-        json_object_set_new(json, layer_name((enum layer)i),
-                            json_pack("{s:s, s:o}", "state", layer_state_name(layer->state), "why",
-                                      *layer->why ? json_lossy(layer->why) : json_null()));
+        json_object_set_new(json, defence_name((enum defence)i),
+                            json_pack("{s:s, s:o}", "state", defence_state_name(layer->state),
+                                      "why", *layer->why ? json_lossy(layer->why) : json_null()));
     }
     return json;
 }
@@ -193,7 +193,7 @@ json_t *explained_to_json(const struct explained *about, const struct explained_
         workspace->mode == SANDBOX_DISABLED ? "bare" : "sandboxed", "network",
         network_to_json(workspace, map), "folder", json_lossy(about->dir), "workspace_roots",
         json_lossy_list(strv_view(&workspace->roots)), "restricted", map->restricted, "entries",
-        entries_json(map), "layers", layers_json(sandbox), "degraded",
+        entries_json(map), "layers", defences_json(sandbox), "degraded",
         sandbox && sandbox_is_degraded(sandbox), "refusal",
         sandbox ? json_null() : json_lossy(about->refusal->msg));
 

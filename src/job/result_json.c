@@ -187,13 +187,13 @@ static json_t *sandbox_to_json(const struct sandbox *sandbox)
     if (!sandbox)
         return json_null();
     layers = json_object();
-    for (int i = 0; i < LAYER_COUNT; i++) {
-        const struct layer_report *report = sandbox_layer(sandbox, (enum layer)i);
-        bool is_whole = report->state == LAYER_ENFORCED || report->state == LAYER_NOT_NEEDED;
+    for (int i = 0; i < DEFENCE_COUNT; i++) {
+        const struct defence_report *report = sandbox_defence(sandbox, (enum defence)i);
+        bool is_whole = report->state == DEFENCE_ENFORCED || report->state == DEFENCE_NOT_NEEDED;
 
-        json_object_set_new(layers, layer_name((enum layer)i),
-                            json_pack("{s:s, s:o}", "state", layer_state_name(report->state), "why",
-                                      is_whole ? json_null() : json_lossy(report->why)));
+        json_object_set_new(layers, defence_name((enum defence)i),
+                            json_pack("{s:s, s:o}", "state", defence_state_name(report->state),
+                                      "why", is_whole ? json_null() : json_lossy(report->why)));
     }
     return json_pack("{s:b, s:o}", "degraded", sandbox_is_degraded(sandbox), "layers", layers);
 }

@@ -31,7 +31,7 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert((int)CORDON_ERROR_BUG == (int)ERR_BUG, "the codes are the same");
+_Static_assert((int)CORDON_ERROR_CONFLICT == (int)ERR_CONFLICT, "the codes are the same");
 _Static_assert((int)CORDON_NO_BY_RULE == (int)APPROVAL_NO_BY_RULE, "the decisions are the same");
 _Static_assert((int)CORDON_QUESTION_HELD == (int)APPROVAL_KIND_HELD, "the kinds are the same");
 

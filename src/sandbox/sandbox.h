@@ -32,33 +32,33 @@ enum sandbox_mode {
 };
 
 /* Each layer is reported; none is dropped silently. */
-enum layer {
-    LAYER_USER_NAMESPACE,
-    LAYER_MOUNT_NAMESPACE,
-    LAYER_PID_NAMESPACE,
-    LAYER_IPC_NAMESPACE,
-    LAYER_NET_NAMESPACE, /* not needed when the network is enabled */
-    LAYER_UTS_NAMESPACE,
-    LAYER_CGROUP_NAMESPACE,
-    LAYER_LANDLOCK,
-    LAYER_SECCOMP,
-    LAYER_NO_NEW_PRIVS,
-    LAYER_CAPABILITIES, /* all sets empty */
-    LAYER_GUARD, /* asked about new names, tells facts; not needed when nothing is writable and
+enum defence {
+    DEFENCE_USER_NAMESPACE,
+    DEFENCE_MOUNT_NAMESPACE,
+    DEFENCE_PID_NAMESPACE,
+    DEFENCE_IPC_NAMESPACE,
+    DEFENCE_NET_NAMESPACE, /* not needed when the network is enabled */
+    DEFENCE_UTS_NAMESPACE,
+    DEFENCE_CGROUP_NAMESPACE,
+    DEFENCE_LANDLOCK,
+    DEFENCE_SECCOMP,
+    DEFENCE_NO_NEW_PRIVS,
+    DEFENCE_CAPABILITIES, /* all sets empty */
+    DEFENCE_GUARD, /* asked about new names, tells facts; not needed when nothing is writable and
                            nobody wants to know */
-    LAYER_PROXY, /* all of the network leads there; not needed unless it is proxied */
-    LAYER_COUNT,
+    DEFENCE_PROXY, /* all of the network leads there; not needed unless it is proxied */
+    DEFENCE_COUNT,
 };
 
-enum layer_state { LAYER_ENFORCED, LAYER_PARTIAL, LAYER_ABSENT, LAYER_NOT_NEEDED };
+enum defence_state { DEFENCE_ENFORCED, DEFENCE_PARTIAL, DEFENCE_ABSENT, DEFENCE_NOT_NEEDED };
 
-struct layer_report {
-    enum layer_state state;
+struct defence_report {
+    enum defence_state state;
     char why[200]; /* for partial and absent: what is missing and what to do about it */
 };
 
-const char *layer_name(enum layer layer);             /* "user-namespace", ... */
-const char *layer_state_name(enum layer_state state); /* "enforced", "partial", "absent", ... */
+const char *defence_name(enum defence layer);             /* "user-namespace", ... */
+const char *defence_state_name(enum defence_state state); /* "enforced", "partial", "absent", ... */
 
 /* What the guard is to look at, beside what it has to. Nobody pays for what is not wanted. */
 enum sandbox_watch {
@@ -72,8 +72,23 @@ enum sandbox_watch {
     WATCH_HOLDS = 128 /* what is refused waits where a launch asks; else it is the proxy's alone */
 };
 
+/* Mounts that commands share, in namespaces that their launches join (linux/overlay.h): those of a change layer, which
+ * embeds this. Every launch of a sandbox that has one enters before anything is started, and leaves when every process of
+ * the command is gone. */
+struct launch_options;
+struct sandbox_view {
+    /* Makes the mounts ready, if they are not; `users` and `mounts` are set then. */
+    int (*enter)(struct sandbox_view *view, const struct launch_options *options, struct err *err);
+    /* `wait_status` as from waitpid(2); -1: not known */
+    void (*leave)(struct sandbox_view *view, int wait_status);
+    const char *const *roots; /* for the plan: what the mounts lie over; NULL-terminated */
+    int users;                /* descriptors of the namespaces; between enter and leave */
+    int mounts;
+};
+
 struct sandbox_options {
     enum sandbox_mode mode;
+    struct sandbox_view *view;       /* borrowed until sandbox_free(); NULL: none */
     const struct access_map *access; /* borrowed during the call only */
     bool allow_nested_namespaces;    /* the command may make namespaces of its own */
     bool cache_idle; /* for hosts that run many commands: keep network namespaces for the next one,
@@ -138,7 +153,7 @@ void sandbox_env(const struct sandbox *sandbox, char *const *env, struct strv *r
 /* `new` asks for no other sandbox than `old`, which one was made for. Both sorted. */
 bool map_is_same(const struct access_map *old, const struct access_map *new);
 
-const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer);
+const struct defence_report *sandbox_defence(const struct sandbox *sandbox, enum defence layer);
 bool sandbox_is_degraded(const struct sandbox *sandbox); /* a needed layer is partial or absent */
 const char *sandbox_degradation(const struct sandbox *sandbox); /* why, in words; "" when not */
 

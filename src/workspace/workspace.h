@@ -30,6 +30,7 @@
 
 struct config;
 struct loop;
+struct layer;
 struct profile_overlay;
 struct workspaces;
 
@@ -193,6 +194,8 @@ struct workspace_request {
     char *const *unix_sockets; /* beside those of the profile; as in struct profile_text */
     char *const *presets;      /* names, beside those of the profile; NULL: none */
     bool is_strict;            /* an entry that may be written has to be there */
+    struct layer *
+        layer; /* open; what commands write goes there; borrowed as long as the workspace; NULL: to the real files */
     const struct environment_policy *env; /* NULL: that of the configuration */
     bool has_no_env;                      /* none is made */
     const char *tmpdir; /* that of the host, never of the command: what a model chooses must not

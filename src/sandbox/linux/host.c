@@ -35,49 +35,49 @@ enum { PROC_PATHS_MAX = 32, CHILDREN_MAX = 2000 };
      CLONE_NEWCGROUP)
 
 static const struct {
-    enum layer layer;
+    enum defence layer;
     uint32_t flag;
     const char *loss;
-} namespace_layers[] = {
-    {LAYER_USER_NAMESPACE, CLONE_NEWUSER, "the command has the user's own id to the kernel"},
-    {LAYER_MOUNT_NAMESPACE, CLONE_NEWNS,
+} namespace_defences[] = {
+    {DEFENCE_USER_NAMESPACE, CLONE_NEWUSER, "the command has the user's own id to the kernel"},
+    {DEFENCE_MOUNT_NAMESPACE, CLONE_NEWNS,
      "files are guarded by Landlock and seccomp alone, and no /tmp is private; the user's other "
      "terminals can be read"},
-    {LAYER_PID_NAMESPACE, CLONE_NEWPID, "other processes can be seen; tracing them is refused"},
-    {LAYER_IPC_NAMESPACE, CLONE_NEWIPC, "no System V IPC and no message queues"},
-    {LAYER_NET_NAMESPACE, CLONE_NEWNET, "no sockets at all, not even to localhost"},
-    {LAYER_UTS_NAMESPACE, CLONE_NEWUTS, "the host's name is seen"},
-    {LAYER_CGROUP_NAMESPACE, CLONE_NEWCGROUP, "the host's control groups are seen"},
+    {DEFENCE_PID_NAMESPACE, CLONE_NEWPID, "other processes can be seen; tracing them is refused"},
+    {DEFENCE_IPC_NAMESPACE, CLONE_NEWIPC, "no System V IPC and no message queues"},
+    {DEFENCE_NET_NAMESPACE, CLONE_NEWNET, "no sockets at all, not even to localhost"},
+    {DEFENCE_UTS_NAMESPACE, CLONE_NEWUTS, "the host's name is seen"},
+    {DEFENCE_CGROUP_NAMESPACE, CLONE_NEWCGROUP, "the host's control groups are seen"},
 };
 
-const char *layer_name(enum layer layer)
+const char *defence_name(enum defence layer)
 {
-    static const char *const names[LAYER_COUNT] = {
-        [LAYER_USER_NAMESPACE] = "user-namespace",
-        [LAYER_MOUNT_NAMESPACE] = "mount-namespace",
-        [LAYER_PID_NAMESPACE] = "pid-namespace",
-        [LAYER_IPC_NAMESPACE] = "ipc-namespace",
-        [LAYER_NET_NAMESPACE] = "net-namespace",
-        [LAYER_UTS_NAMESPACE] = "uts-namespace",
-        [LAYER_CGROUP_NAMESPACE] = "cgroup-namespace",
-        [LAYER_LANDLOCK] = "landlock",
-        [LAYER_SECCOMP] = "seccomp",
-        [LAYER_NO_NEW_PRIVS] = "no-new-privs",
-        [LAYER_CAPABILITIES] = "capabilities",
-        [LAYER_GUARD] = "guard",
-        [LAYER_PROXY] = "proxy",
+    static const char *const names[DEFENCE_COUNT] = {
+        [DEFENCE_USER_NAMESPACE] = "user-namespace",
+        [DEFENCE_MOUNT_NAMESPACE] = "mount-namespace",
+        [DEFENCE_PID_NAMESPACE] = "pid-namespace",
+        [DEFENCE_IPC_NAMESPACE] = "ipc-namespace",
+        [DEFENCE_NET_NAMESPACE] = "net-namespace",
+        [DEFENCE_UTS_NAMESPACE] = "uts-namespace",
+        [DEFENCE_CGROUP_NAMESPACE] = "cgroup-namespace",
+        [DEFENCE_LANDLOCK] = "landlock",
+        [DEFENCE_SECCOMP] = "seccomp",
+        [DEFENCE_NO_NEW_PRIVS] = "no-new-privs",
+        [DEFENCE_CAPABILITIES] = "capabilities",
+        [DEFENCE_GUARD] = "guard",
+        [DEFENCE_PROXY] = "proxy",
     };
 
     return names[layer];
 }
 
-const char *layer_state_name(enum layer_state state)
+const char *defence_state_name(enum defence_state state)
 {
     static const char *const names[] = {
-        [LAYER_ENFORCED] = "enforced",
-        [LAYER_PARTIAL] = "partial",
-        [LAYER_ABSENT] = "absent",
-        [LAYER_NOT_NEEDED] = "not-needed",
+        [DEFENCE_ENFORCED] = "enforced",
+        [DEFENCE_PARTIAL] = "partial",
+        [DEFENCE_ABSENT] = "absent",
+        [DEFENCE_NOT_NEEDED] = "not-needed",
     };
 
     return names[state];
@@ -345,58 +345,60 @@ const char *host_degradation(const struct host *host)
     return host->no_listener;
 }
 
-static void report(struct layer_report *ret, enum layer_state state, const char *why)
+static void report(struct defence_report *ret, enum defence_state state, const char *why)
 {
     ret->state = state;
     snprintf(ret->why, sizeof ret->why, "%s", why);
 }
 
 static void report_namespaces(const struct host *host, const struct access_map *map,
-                              unsigned wishes, struct layer_report ret[LAYER_COUNT])
+                              unsigned wishes, struct defence_report ret[DEFENCE_COUNT])
 {
-    for (size_t i = 0; i < sizeof namespace_layers / sizeof *namespace_layers; i++) {
-        struct layer_report *layer = &ret[namespace_layers[i].layer];
+    for (size_t i = 0; i < sizeof namespace_defences / sizeof *namespace_defences; i++) {
+        struct defence_report *layer = &ret[namespace_defences[i].layer];
 
-        if (namespace_layers[i].flag == CLONE_NEWNET && network_is_hosts(map->network))
-            report(layer, LAYER_NOT_NEEDED, "the network is enabled");
-        else if (host->facts.namespaces & namespace_layers[i].flag)
-            report(layer, LAYER_ENFORCED, "");
+        if (namespace_defences[i].flag == CLONE_NEWNET && network_is_hosts(map->network))
+            report(layer, DEFENCE_NOT_NEEDED, "the network is enabled");
+        else if (host->facts.namespaces & namespace_defences[i].flag)
+            report(layer, DEFENCE_ENFORCED, "");
         else
-            report(layer, LAYER_ABSENT, namespace_layers[i].loss);
+            report(layer, DEFENCE_ABSENT, namespace_defences[i].loss);
     }
-    report(&ret[LAYER_PROXY], map->network == NETWORK_PROXIED ? LAYER_ENFORCED : LAYER_NOT_NEEDED,
+    report(&ret[DEFENCE_PROXY],
+           map->network == NETWORK_PROXIED ? DEFENCE_ENFORCED : DEFENCE_NOT_NEEDED,
            map->network == NETWORK_PROXIED ? "" : "the network is not proxied");
     if (plan_is_led(map, &host->facts))
-        snprintf(ret[LAYER_PROXY].why, sizeof ret[LAYER_PROXY].why,
+        snprintf(ret[DEFENCE_PROXY].why, sizeof ret[DEFENCE_PROXY].why,
                  "connections are led to it by the guard: %s", host->no_redirect);
     if (wishes & PLAN_ALONE)
-        report(&ret[LAYER_MOUNT_NAMESPACE], LAYER_ABSENT,
+        report(&ret[DEFENCE_MOUNT_NAMESPACE], DEFENCE_ABSENT,
                "files are guarded by Landlock, seccomp and the guard alone");
     if ((host->facts.namespaces & CLONE_NEWPID) && !host->facts.has_proc)
-        report(&ret[LAYER_PID_NAMESPACE], LAYER_PARTIAL,
+        report(&ret[DEFENCE_PID_NAMESPACE], DEFENCE_PARTIAL,
                "a /proc of its own cannot be mounted: the host's processes are listed, read-only");
 }
 
 static void report_landlock(const struct host *host, const struct access_map *map, unsigned wishes,
-                            struct layer_report *ret)
+                            struct defence_report *ret)
 {
     if (host->facts.landlock == 0)
-        report(ret, LAYER_ABSENT,
+        report(ret, DEFENCE_ABSENT,
                "this kernel has no Landlock, or it is not enabled (lsm=landlock)");
     else if (host->facts.landlock < LANDLOCK_SCOPES_ABI)
-        report(ret, LAYER_PARTIAL, "signals and abstract sockets need Landlock ABI 6 (Linux 6.12)");
+        report(ret, DEFENCE_PARTIAL,
+               "signals and abstract sockets need Landlock ABI 6 (Linux 6.12)");
     else if (wishes & PLAN_ALONE)
-        report(ret, LAYER_PARTIAL,
+        report(ret, DEFENCE_PARTIAL,
                "by itself: what is denied can be listed, and all of /proc is seen; new FIFOs, "
                "terminals and /dev/shm cannot be written to");
     else if (wishes & PLAN_NESTED_NAMESPACES)
-        report(ret, LAYER_PARTIAL,
+        report(ret, DEFENCE_PARTIAL,
                "not on files, because it would forbid mounts in namespaces that "
                "the command makes");
     else if (access_map_check(map, "/") == ACCESS_WRITE && map->len > 1)
-        report(ret, LAYER_PARTIAL, "on new names alone, because / is writable");
+        report(ret, DEFENCE_PARTIAL, "on new names alone, because / is writable");
     else
-        report(ret, LAYER_ENFORCED, "");
+        report(ret, DEFENCE_ENFORCED, "");
 }
 
 const char *host_no_watchpoint(const struct host *host, const struct plan *plan)
@@ -407,22 +409,22 @@ const char *host_no_watchpoint(const struct host *host, const struct plan *plan)
 }
 
 static void report_guard(const struct host *host, const struct plan *plan,
-                         const struct access_map *map, unsigned wishes, struct layer_report *ret)
+                         const struct access_map *map, unsigned wishes, struct defence_report *ret)
 {
     if (plan->asks_guard) {
-        report(ret, LAYER_ENFORCED, "");
+        report(ret, DEFENCE_ENFORCED, "");
         if (plan->no_watchpoint)
             snprintf(ret->why, sizeof ret->why, "reads: masked; %s",
                      host_no_watchpoint(host, plan));
     } else if (plan->tells_around) {
-        report(ret, LAYER_PARTIAL,
+        report(ret, DEFENCE_PARTIAL,
                "that of the sandbox around keeps names; what is refused is guessed from the "
                "output, and "
                "there are no Unix sockets");
     } else if (!plan_wants_guard(map, host->facts.namespaces, wishes))
-        report(ret, LAYER_NOT_NEEDED, "nothing is writable, and nobody asks what is refused");
+        report(ret, DEFENCE_NOT_NEEDED, "nothing is writable, and nobody asks what is refused");
     else {
-        report(ret, LAYER_ABSENT, "");
+        report(ret, DEFENCE_ABSENT, "");
         snprintf(ret->why, sizeof ret->why,
                  "%.110s: nothing can be created directly in writable roots, no Unix sockets",
                  host->no_listener);
@@ -430,16 +432,16 @@ static void report_guard(const struct host *host, const struct plan *plan,
 }
 
 void host_report(const struct host *host, const struct plan *plan, const struct access_map *map,
-                 unsigned wishes, struct layer_report ret[LAYER_COUNT])
+                 unsigned wishes, struct defence_report ret[DEFENCE_COUNT])
 {
     report_namespaces(host, map, wishes, ret);
-    report_landlock(host, map, wishes, &ret[LAYER_LANDLOCK]);
+    report_landlock(host, map, wishes, &ret[DEFENCE_LANDLOCK]);
     report(
-        &ret[LAYER_SECCOMP], plan->filters_len ? LAYER_ENFORCED : LAYER_ABSENT,
+        &ret[DEFENCE_SECCOMP], plan->filters_len ? DEFENCE_ENFORCED : DEFENCE_ABSENT,
         map->network == NETWORK_HOST
             ? "with the network of the host, Unix sockets of the host can be reached by their path"
             : "");
-    report(&ret[LAYER_NO_NEW_PRIVS], LAYER_ENFORCED, "");
-    report(&ret[LAYER_CAPABILITIES], LAYER_ENFORCED, "");
-    report_guard(host, plan, map, wishes, &ret[LAYER_GUARD]);
+    report(&ret[DEFENCE_NO_NEW_PRIVS], DEFENCE_ENFORCED, "");
+    report(&ret[DEFENCE_CAPABILITIES], DEFENCE_ENFORCED, "");
+    report_guard(host, plan, map, wishes, &ret[DEFENCE_GUARD]);
 }

@@ -50,4 +50,4 @@ const char *host_no_watchpoint(const struct host *host, const struct plan *plan)
 
 /* Fills the report of every layer for a plan that was compiled with these facts and wishes. */
 void host_report(const struct host *host, const struct plan *plan, const struct access_map *map,
-                 unsigned wishes, struct layer_report ret[LAYER_COUNT]);
+                 unsigned wishes, struct defence_report ret[DEFENCE_COUNT]);

@@ -44,7 +44,7 @@ struct sandbox {
     struct access_map access;
     struct host host;
     struct plan *plan;
-    struct layer_report layers[LAYER_COUNT];
+    struct defence_report layers[DEFENCE_COUNT];
     char *launcher;
     char *guard;    /* program of the guard; NULL: there is none */
     int guard_map;  /* what the guard is told of the sandbox; -1 when it is not asked */
@@ -227,9 +227,9 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
         sandbox->host =
             (struct host){.facts = {.arch = seccomp_native()}, .why = "", .is_proven = true};
         sandbox->plan = plan_new();
-        for (int i = 0; i < LAYER_COUNT; i++)
+        for (int i = 0; i < DEFENCE_COUNT; i++)
             sandbox->layers[i] =
-                (struct layer_report){.state = LAYER_ABSENT, .why = "the sandbox is disabled"};
+                (struct defence_report){.state = DEFENCE_ABSENT, .why = "the sandbox is disabled"};
     }
     if (status) {
         sandbox_free(sandbox);
@@ -263,7 +263,7 @@ void sandbox_free(struct sandbox *sandbox)
     free(sandbox);
 }
 
-const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer)
+const struct defence_report *sandbox_defence(const struct sandbox *sandbox, enum defence layer)
 {
     return &sandbox->layers[layer];
 }

@@ -188,7 +188,7 @@ static void notify_begin(struct exec_run *run)
     run->has_begun = true;
     run->attempts++;
     if (run->told->sandbox)
-        execution_warn_of_layers(run->told->sandbox, &run->warnings);
+        execution_warn_of_defences(run->told->sandbox, &run->warnings);
     if (exec_run_job(run))
         resource_limits_warn(job_limits(exec_run_job(run), NULL), &run->warnings);
     if (run->is_input_closed)

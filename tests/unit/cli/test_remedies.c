@@ -24,18 +24,18 @@ enum { NO_NAMESPACES = 1, NO_OWN_PROC = 2, NO_LANDLOCK = 4, NO_GUARD = 8, NO_PRO
 /* The remedies for a machine that lacks what `lacks` says. */
 static void find(const struct host_facts *facts, unsigned lacks, struct remedies *ret)
 {
-    struct layer_report layers[LAYER_COUNT] = {{LAYER_ENFORCED, ""}};
+    struct defence_report layers[DEFENCE_COUNT] = {{DEFENCE_ENFORCED, ""}};
 
-    for (int i = 0; i <= LAYER_CGROUP_NAMESPACE && (lacks & NO_NAMESPACES); i++)
-        layers[i].state = LAYER_ABSENT;
+    for (int i = 0; i <= DEFENCE_CGROUP_NAMESPACE && (lacks & NO_NAMESPACES); i++)
+        layers[i].state = DEFENCE_ABSENT;
     if (lacks & NO_OWN_PROC)
-        layers[LAYER_PID_NAMESPACE].state = LAYER_PARTIAL;
+        layers[DEFENCE_PID_NAMESPACE].state = DEFENCE_PARTIAL;
     if (lacks & NO_LANDLOCK)
-        layers[LAYER_LANDLOCK].state = facts->landlock_abi ? LAYER_PARTIAL : LAYER_ABSENT;
+        layers[DEFENCE_LANDLOCK].state = facts->landlock_abi ? DEFENCE_PARTIAL : DEFENCE_ABSENT;
     if (lacks & NO_GUARD)
-        layers[LAYER_GUARD] = (struct layer_report){LAYER_ABSENT, "the reason"};
+        layers[DEFENCE_GUARD] = (struct defence_report){DEFENCE_ABSENT, "the reason"};
     if (lacks & NO_PROXY)
-        layers[LAYER_PROXY] = (struct layer_report){LAYER_ABSENT, "the reason"};
+        layers[DEFENCE_PROXY] = (struct defence_report){DEFENCE_ABSENT, "the reason"};
     *ret = (struct remedies){0};
     remedies_find(facts, layers, ret);
 }

@@ -274,7 +274,7 @@ static void test_layers(void **state)
     json = result_to_json(&result, NULL);
     assert_true(json_is_true(json_object_get(json_object_get(json, "sandbox"), "degraded")));
     layers = json_object_get(json_object_get(json, "sandbox"), "layers");
-    assert_int_equal(json_object_size(layers), LAYER_COUNT);
+    assert_int_equal(json_object_size(layers), DEFENCE_COUNT);
     assert_string_equal(text_of(json_object_get(layers, "landlock"), "state"), "partial");
     assert_string_equal(text_of(json_object_get(layers, "landlock"), "why"), "the fake has none");
     assert_string_equal(text_of(json_object_get(layers, "seccomp"), "state"), "enforced");

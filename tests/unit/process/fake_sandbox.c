@@ -95,12 +95,12 @@ const char *sandbox_degradation(const struct sandbox *sandbox)
     return "";
 }
 
-const struct layer_report *sandbox_layer(const struct sandbox *sandbox, enum layer layer)
+const struct defence_report *sandbox_defence(const struct sandbox *sandbox, enum defence layer)
 {
-    static const struct layer_report partial = {LAYER_PARTIAL, "the fake has none"};
-    static const struct layer_report whole = {LAYER_ENFORCED, ""};
+    static const struct defence_report partial = {DEFENCE_PARTIAL, "the fake has none"};
+    static const struct defence_report whole = {DEFENCE_ENFORCED, ""};
 
-    return fake.is_degraded && layer == LAYER_LANDLOCK ? &partial : &whole;
+    return fake.is_degraded && layer == DEFENCE_LANDLOCK ? &partial : &whole;
 }
 
 bool sandbox_is_degraded(const struct sandbox *sandbox)
@@ -108,9 +108,9 @@ bool sandbox_is_degraded(const struct sandbox *sandbox)
     return fake.is_degraded;
 }
 
-const char *layer_name(enum layer layer)
+const char *defence_name(enum defence layer)
 {
-    static const char *const names[LAYER_COUNT] = {
+    static const char *const names[DEFENCE_COUNT] = {
         "user-namespace", "mount-namespace", "pid-namespace",    "ipc-namespace",
         "net-namespace",  "uts-namespace",   "cgroup-namespace", "landlock",
         "seccomp",        "no-new-privs",    "capabilities",     "guard",
@@ -120,7 +120,7 @@ const char *layer_name(enum layer layer)
     return names[layer];
 }
 
-const char *layer_state_name(enum layer_state state)
+const char *defence_state_name(enum defence_state state)
 {
     static const char *const names[] = {"enforced", "partial", "absent", "not-needed"};
 

@@ -37,8 +37,8 @@ static int teardown(void **state)
 static struct ended run(unsigned watch, const char *script)
 {
     sandbox = ground_sandbox_watching(&ground, watch);
-    if (sandbox_layer(sandbox, LAYER_GUARD)->state != LAYER_ENFORCED)
-        skip_because(sandbox_layer(sandbox, LAYER_GUARD)->why);
+    if (sandbox_defence(sandbox, DEFENCE_GUARD)->state != DEFENCE_ENFORCED)
+        skip_because(sandbox_defence(sandbox, DEFENCE_GUARD)->why);
     return exec_host_run(&host, sandbox, ground.ws,
                          ARGV((char *)"sh", (char *)"-c", (char *)script));
 }
@@ -146,8 +146,8 @@ static void test_what_is_hidden_is_refused(void **state)
     if (!sandbox && err.code == ERR_UNSUPPORTED)
         skip_because(err.msg);
     assert_non_null(sandbox);
-    if (sandbox_layer(sandbox, LAYER_GUARD)->state != LAYER_ENFORCED)
-        skip_because(sandbox_layer(sandbox, LAYER_GUARD)->why);
+    if (sandbox_defence(sandbox, DEFENCE_GUARD)->state != DEFENCE_ENFORCED)
+        skip_because(sandbox_defence(sandbox, DEFENCE_GUARD)->why);
     host.on_fact = keep_refused;
     ended = exec_host_run(
         &host, sandbox, ground.ws,

@@ -658,8 +658,8 @@ static void test_attack(void **state)
     AUTO_FREE char *marks = NULL;
 
     sandbox = ground_sandbox_watching(&ground, WATCH_JUDGE | WATCH_EXEC);
-    if (sandbox_layer(sandbox, LAYER_GUARD)->state != LAYER_ENFORCED)
-        skip_because(sandbox_layer(sandbox, LAYER_GUARD)->why);
+    if (sandbox_defence(sandbox, DEFENCE_GUARD)->state != DEFENCE_ENFORCED)
+        skip_because(sandbox_defence(sandbox, DEFENCE_GUARD)->why);
     ended = exec_host_run(&host, sandbox, ground.ws,
                           ARGV(self, (char *)"attack", (char *)attack->name));
     marks = read_marks();

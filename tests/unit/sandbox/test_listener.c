@@ -47,11 +47,11 @@ static int take_listener(void)
 
 static void test_auto_says_so(void **state)
 {
-    const struct layer_report *guard;
+    const struct defence_report *guard;
 
     sandbox = ground_sandbox(&ground, SANDBOX_AUTO);
-    guard = sandbox_layer(sandbox, LAYER_GUARD);
-    assert_int_equal(guard->state, LAYER_ABSENT);
+    guard = sandbox_defence(sandbox, DEFENCE_GUARD);
+    assert_int_equal(guard->state, DEFENCE_ABSENT);
     assert_contains(guard->why, "supervises");
     assert_true(sandbox_is_degraded(sandbox));
     assert_contains(sandbox_degradation(sandbox), "supervises");

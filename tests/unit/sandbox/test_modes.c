@@ -62,11 +62,11 @@ static void test_require_holds_all(void **state)
     sandbox = ground_sandbox(&ground, SANDBOX_REQUIRE);
     assert_false(sandbox_is_degraded(sandbox));
     assert_string_equal(sandbox_degradation(sandbox), "");
-    for (int layer = 0; layer < LAYER_COUNT; layer++)
-        if (layer != LAYER_PROXY &&
-            sandbox_layer(sandbox, (enum layer)layer)->state != LAYER_ENFORCED)
-            fail_msg("%s: %s", layer_name((enum layer)layer),
-                     sandbox_layer(sandbox, (enum layer)layer)->why);
+    for (int layer = 0; layer < DEFENCE_COUNT; layer++)
+        if (layer != DEFENCE_PROXY &&
+            sandbox_defence(sandbox, (enum defence)layer)->state != DEFENCE_ENFORCED)
+            fail_msg("%s: %s", defence_name((enum defence)layer),
+                     sandbox_defence(sandbox, (enum defence)layer)->why);
     text = output("grep -E '^(NoNewPrivs|Seccomp|CapEff|CapBnd|CapAmb|CapPrm|CapInh):' "
                   "/proc/self/status | tr -d '\\n\\t '; echo $PPID");
     assert_string_equal(text, "CapInh:0000000000000000CapPrm:0000000000000000"
@@ -97,9 +97,9 @@ static void test_disabled_restricts_nothing(void **state)
 
     sandbox = sandbox_of(SANDBOX_DISABLED, false, &err);
     assert_non_null(sandbox);
-    for (int layer = 0; layer < LAYER_COUNT; layer++) {
-        assert_int_equal(sandbox_layer(sandbox, (enum layer)layer)->state, LAYER_ABSENT);
-        assert_string_not_equal(sandbox_layer(sandbox, (enum layer)layer)->why, "");
+    for (int layer = 0; layer < DEFENCE_COUNT; layer++) {
+        assert_int_equal(sandbox_defence(sandbox, (enum defence)layer)->state, DEFENCE_ABSENT);
+        assert_string_not_equal(sandbox_defence(sandbox, (enum defence)layer)->why, "");
     }
     text = output(script);
     assert_int_equal(access(outside, F_OK), 0);
@@ -239,9 +239,9 @@ static void test_forbidden_auto_says_so(void **state)
     free(output("true"));
     assert_true(sandbox_is_degraded(sandbox));
     assert_string_not_equal(sandbox_degradation(sandbox), "");
-    assert_int_equal(sandbox_layer(sandbox, LAYER_MOUNT_NAMESPACE)->state, LAYER_ABSENT);
-    assert_string_not_equal(sandbox_layer(sandbox, LAYER_MOUNT_NAMESPACE)->why, "");
-    assert_int_equal(sandbox_layer(sandbox, LAYER_SECCOMP)->state, LAYER_ENFORCED);
+    assert_int_equal(sandbox_defence(sandbox, DEFENCE_MOUNT_NAMESPACE)->state, DEFENCE_ABSENT);
+    assert_string_not_equal(sandbox_defence(sandbox, DEFENCE_MOUNT_NAMESPACE)->why, "");
+    assert_int_equal(sandbox_defence(sandbox, DEFENCE_SECCOMP)->state, DEFENCE_ENFORCED);
 }
 
 static void test_forbidden_landlock_holds(void **state)
