@@ -648,6 +648,10 @@ struct workspace *workspace_for_call(struct workspaces *workspaces, const struct
     struct workspace *workspace;
 
     *ret_code = RPC_INTERNAL;
+    if (call->layer && !json_is_null(call->layer)) {
+        err_set(err, ERR_UNSUPPORTED, "layers are not there yet");
+        return NULL;
+    }
     if (workspace_find(workspaces, key, &workspace, err))
         return NULL;
     if (workspace)

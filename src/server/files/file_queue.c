@@ -231,6 +231,7 @@ static int task_call(const struct file_task *task, struct file_call *ret, enum r
     AUTO_JSON json_t *root = NULL;
 
     json_object_del(params, "sandbox");
+    json_object_del(params, "layer");
     json_object_del(params, "dataBase64");
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (spell_path(params, paths[i], ret_code, err))
@@ -256,6 +257,7 @@ void file_task_send(struct file_task *task)
 {
     const struct sandbox_call request = {
         .sandbox = json_object_get(call_params(task->call), "sandbox"),
+        .layer = json_object_get(call_params(task->call), "layer"),
         .otherwise = task->call->client->server->default_sandbox,
         .tmpdir = getenv("TMPDIR"),
     };

@@ -138,6 +138,7 @@ static int run_read(struct exec_run *run, const struct exec_run_params *params,
     start_env_for_call(params->env_policy, NULL, config, &run->base);
     start_env_for_call(NULL, NULL, config, &run->own_env);
     run->sandbox = json_incref((json_t *)params->sandbox);
+    run->layer = json_incref((json_t *)params->layer);
     run->topics = sandbox_topics(params->trace);
     if (exec_run_workspace(run, ret_code, err))
         return -1;

@@ -29,6 +29,7 @@ static int patch_read(struct exec_run *run, const struct patch_apply_params *par
     run->patch.text_len = params->patch_len;
     strv_push(&run->argv, "apply_patch");
     run->sandbox = json_incref((json_t *)params->sandbox);
+    run->layer = json_incref((json_t *)params->layer);
     if (exec_run_workspace(run, ret_code, err))
         return -1;
     *ret_code = RPC_INTERNAL;

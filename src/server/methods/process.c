@@ -191,6 +191,7 @@ void method_process_start(struct call *call, const struct process_start_params *
 {
     AUTO(start_done) struct start start = {.params = params};
     struct sandbox_call request = {.sandbox = params->sandbox,
+                                   .layer = params->layer,
                                    .otherwise = call->client->server->default_sandbox,
                                    .tmpdir = getenv("TMPDIR"),
                                    .topics = sandbox_topics(params->trace),

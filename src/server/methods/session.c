@@ -130,6 +130,7 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
 {
     struct server *server = call->client->server;
     struct sandbox_call request = {.sandbox = params->sandbox,
+                                   .layer = params->layer,
                                    .otherwise = server_own_default(server),
                                    .tmpdir = getenv("TMPDIR"),
                                    .topics = sandbox_topics(params->trace),

@@ -103,6 +103,7 @@ void exec_run_free(struct exec_run *run)
     strv_done(&run->helper);
     profile_overlay_done(&run->additional);
     json_decref(run->sandbox);
+    json_decref(run->layer);
     free(run->justification);
     free(run->cwd);
     strv_done(&run->proposed);
@@ -131,6 +132,7 @@ struct exec_run *exec_run_find(const struct client_session *session, const char 
 int exec_run_workspace(struct exec_run *run, enum rpc_code *ret_code, struct err *err)
 {
     const struct sandbox_call call = {.sandbox = run->sandbox,
+                                      .layer = run->layer,
                                       .otherwise = server_own_default(run->server),
                                       .cwd = run->cwd,
                                       .tmpdir = getenv("TMPDIR"),

@@ -56,6 +56,7 @@ struct exec_run {
     char *cwd;
     char *justification;
     json_t *sandbox; /* the object of the call; NULL: none */
+    json_t *layer;   /* the same */
     unsigned topics; /* of enum timeline_topic */
     struct profile_overlay additional;
     struct patch_call patch; /* what it really is; `text` NULL: a command */
