@@ -621,6 +621,7 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .unix_sockets = strv_view(&options->sockets),
         .presets = strv_view(&options->presets),
         .is_strict = true,
+        .layer = options->layer,
         .env = &env,
         .tmpdir = getenv("TMPDIR"),
     };

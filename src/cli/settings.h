@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 struct execution_options;
+struct layer;
 
 /* --- options: texts are borrowed from argv; zeroed is what is meant when nothing is given --- */
 
@@ -46,6 +47,8 @@ struct policy_options {
     struct approval_policy approval; /* --ask-for-approval */
     const char *approval_word;       /* the same, as it was given; NULL: it was not */
     bool yes_means_unsandboxed;
+    struct layer
+        *layer; /* open; what commands write goes there; borrowed; NULL: to the real files */
 };
 
 void policy_options_done(struct policy_options *options);
