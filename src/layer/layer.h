@@ -131,6 +131,28 @@ void layer_close(struct layer *layer);
 /* Removes it from the disk; only when quiet (ERR_BUSY). Closes it in any case. */
 int layer_remove(struct layer *layer, struct err *err);
 
+/* --- one that two processes of ours work on ---
+ *
+ * The server has a layer open whose commands it runs; what takes long is done by a program of its own (main.c),
+ * which gets the descriptor of the lock. It has either the layer to itself then (nothing lives, and nobody enters
+ * meanwhile), or knows that commands live in it. */
+
+struct layer_adoption {
+    int lock;            /* descriptor of the lock, which is held; taken over, also on failure */
+    int users;           /* namespaces of the step that lives there; taken over, too; -1: none */
+    int mounts;          /* the same */
+    bool is_alive;       /* commands live, in the other process: LAYER_ALIVE, and never quiet */
+    const char *held_by; /* is written down as who has it from now on; NULL: who did */
+};
+
+/* Waits for nothing and recovers nothing: who took the lock has. */
+struct layer *layer_adopt(const char *id, const struct layer_adoption *adoption, struct err *err);
+
+int layer_lock(const struct layer *layer); /* borrowed; -1: LAYER_READ */
+
+/* Reads again what the other process may have changed: steps, roots. Only when quiet. */
+int layer_reload(struct layer *layer, struct err *err);
+
 const char *layer_id(const struct layer *layer);
 const char *layer_name(const struct layer *layer); /* the id if it has none */
 const char *layer_folder(const struct layer *layer);
