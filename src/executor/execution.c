@@ -228,7 +228,8 @@ static struct job_asker *asker_for(struct execution *execution, struct workspace
         .home = options->rules.home,
         .rules_file = execution->rules_file,
         .is_last = options->is_last,
-        .offers_unconfined = options->policy.yes_means_unsandboxed,
+        .offers_unconfined =
+            options->policy.yes_means_unsandboxed && workspace_may_leave(workspace),
         .on_event = on_held,
         .execs = workspace_judges_execs(workspace)
                      ? execution_execs_new(options, execution->rules, workspace)

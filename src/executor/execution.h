@@ -172,6 +172,9 @@ struct rules *execution_rules(const struct execution_options *options);
 void execution_decide(const struct execution_options *options, const struct rules *rules,
                       struct requirement *ret);
 
+/* What would run outside of the sandbox of a workspace that nothing leaves is forbidden, with the remedy as its reason. */
+void execution_keep_inside(const struct workspace *workspace, struct requirement *requirement);
+
 /* What holds commands in it. */
 enum confinement execution_confinement(const struct workspace *workspace);
 

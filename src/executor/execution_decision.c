@@ -7,10 +7,12 @@
 
 #include "approval/approvals.h"
 #include "approval/held.h"
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "executor/outside.h"
 #include "policy/profile.h"
 #include "workspace/finder.h"
+#include "workspace/layered.h"
 #include "workspace/rule_layers.h"
 #include "workspace/workspace.h"
 
@@ -70,6 +72,23 @@ static bool is_approved(const struct execution_options *options)
     return approvals_has(options->approvals, &keys);
 }
 
+void execution_keep_inside(const struct workspace *workspace, struct requirement *requirement)
+{
+    struct err err;
+
+    if (workspace_may_leave(workspace) || requirement->where != RUN_UNCONFINED ||
+        requirement->outcome == REQUIREMENT_FORBID)
+        return;
+    layered_refuse_outside(&err);
+    requirement_done(requirement);
+    *requirement = (struct requirement){
+        .outcome = REQUIREMENT_FORBID,
+        .where = RUN_SANDBOXED,
+        .cause = REQUIREMENT_BY_CALL,
+        .reason = alloc_str(err.msg),
+    };
+}
+
 void execution_decide(const struct execution_options *options, const struct rules *rules,
                       struct requirement *ret)
 {
@@ -99,6 +118,7 @@ void execution_decide(const struct execution_options *options, const struct rule
         request.variable = variables.items[0];
     }
     requirement_decide(&request, ret);
+    execution_keep_inside(workspace, ret);
 }
 
 /* --- which ways a second attempt may take --- */
@@ -136,7 +156,7 @@ unsigned execution_retry_ways(const struct execution_options *options, bool has_
 
     if (!may_ask(options))
         return 0;
-    if (!options->policy.yes_means_unsandboxed)
+    if (!options->policy.yes_means_unsandboxed || !workspace_may_leave(options->workspace))
         return has_grant ? EXECUTION_RETRY_GRANT : 0;
     outcome = bare_retry(options, was_approved);
     if (outcome == RETRY_YES)
@@ -151,5 +171,5 @@ unsigned execution_retry_ways(const struct execution_options *options, bool has_
 bool execution_retry_is_covered(const struct execution_options *options)
 {
     return may_ask(options) && options->policy.yes_means_unsandboxed &&
-           bare_retry(options, true) == RETRY_YES;
+           workspace_may_leave(options->workspace) && bare_retry(options, true) == RETRY_YES;
 }

@@ -117,6 +117,7 @@ static void judge(struct held_execs *judging, const struct launch_fact *fact,
     /* what was not read to its end is not what would run */
     if (fact->is_truncated)
         ret->where = RUN_SANDBOXED;
+    execution_keep_inside(options->workspace, ret);
 }
 
 /* --- outside --- */

@@ -169,6 +169,10 @@ const struct layer_step *layer_steps(const struct layer *layer, size_t *ret_len)
  * a lower one, a writable file, no namespaces. */
 int layer_cover(struct layer *layer, struct access_map *map, struct err *err);
 
+/* The same of the map of a command of which nothing is to be added: it is what was covered, perhaps widened by somebody's
+ * yes, and what the layer does not lie over yet is written directly. */
+void layer_cover_none(const struct layer *layer, struct access_map *map);
+
 /* What launches enter: borrowed by the sandbox; good until layer_close(). */
 struct sandbox_view *layer_view(struct layer *layer);
 

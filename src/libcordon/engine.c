@@ -311,7 +311,8 @@ void engine_hold(const struct cordon_engine *engine, struct workspace *workspace
                            .own_paths = strv_view(&workspace->own_paths),
                            .home = engine->home,
                            .rules_file = rules_file,
-                           .offers_unconfined = policy_of(engine)->yes_means_unsandboxed,
+                           .offers_unconfined = policy_of(engine)->yes_means_unsandboxed &&
+                                                workspace_may_leave(workspace),
                            .execs = execs,
                        }));
 }

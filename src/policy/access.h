@@ -49,10 +49,11 @@ struct access_entry {
     bool is_removable;  /* READ: with allows_commits elsewhere, the name of a linked worktree */
     bool is_by_guard;   /* WRITE: the kernel writes nothing there, but the guard does */
     bool
-        is_others_tmp; /* DENY: temporary folders of other workspaces, which no profile has denied */
-    char *source;      /* of a private temporary folder: the folder of the host that is shown here,
+        is_others_tmp; /* DENY: temporary folders of other workspaces, or change layers, which no profile has
+                          denied */
+    char *source; /* of a private temporary folder: the folder of the host that is shown here,
                             "" for an empty one in memory; NULL: what the host has here */
-    char *origin;      /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
+    char *origin; /* who decided, for people: "config.toml:12 [permissions.x.filesystem]",
                          "built-in workspace-write", "--deny", "protected name .git" */
 };
 

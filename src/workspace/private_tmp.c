@@ -38,6 +38,8 @@ static bool is_tmpdir_inside(const struct workspace *workspace, const char *tmpd
 
     if (!*tmpdir)
         return true;
+    if (workspace->layer && access_map_is_private(&workspace->map, clean))
+        return str_eq(clean, "/tmp") || str_eq(clean, "/var/tmp");
     if (access_map_is_private(&workspace->map, clean))
         return tmp_store_make_dir(&workspace->tmp, clean);
     return path_walk(&host_view_real, clean, &walk, &ignored) == 0 && walk.end == PATH_FOUND &&

@@ -23,6 +23,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "job/job_environment.h"
+#include "layer/layer.h"
 #include "loop/loop.h"
 #include "policy/config/config.h"
 #include "policy/host_view.h"
@@ -35,6 +36,7 @@
 #include "workspace/choose.h"
 #include "workspace/credentials.h"
 #include "workspace/finder.h"
+#include "workspace/layered.h"
 #include "workspace/own_files.h"
 #include "workspace/presets.h"
 #include "workspace/private_tmp.h"
@@ -73,6 +75,7 @@ struct workspace_inside {
     struct presets presets; /* laid over the profile */
     struct profile *narrow; /* what its profile is narrowed to, too; owned; NULL: nothing */
     bool has_no_env;
+    bool is_single;     /* of one attempt: its layer stays as it is */
     bool is_stale;      /* not to be found any more: goes when it is not held */
     uint64_t idle_ns;   /* since when its sandbox is idle; 0: it is not, or has nothing cached */
     size_t secrets_len; /* hidden in its sandbox: those that were there */
@@ -249,6 +252,16 @@ void workspaces_forget(struct workspaces *workspaces)
     trim(workspaces);
 }
 
+void workspaces_forget_layer(struct workspaces *workspaces, const struct layer *layer)
+{
+    struct workspace_inside *inside;
+    struct workspace_inside *next;
+
+    list_for_each_safe(inside, next, &workspaces->all, link)
+        if (inside->workspace.layer == layer)
+            inside_free(inside);
+}
+
 const char *workspaces_program(const struct workspaces *workspaces, int which)
 {
     return workspaces->programs[which];
@@ -325,7 +338,8 @@ static int resolve_with(const struct workspace *workspace, const struct tmp_stor
     host_memory_begin(&memory, &host_view_real);
     if (profile_resolve_narrowed(&workspace->profile, workspace->inside->narrow, &context, ret,
                                  err) ||
-        own_files_hide(&workspace->inside->owner->own_paths, context.view, ret, err))
+        own_files_hide(&workspace->inside->owner->own_paths, context.view, ret, err) ||
+        layered_hide(context.view, ret, err))
         return -1;
     private_tmp_hide(tmp, ret);
     return 0;
@@ -349,9 +363,9 @@ static int add_rules_of_hosts(const struct workspace *workspace, struct access_m
                : 0;
 }
 
-/* `tmp` are the folders that it has now, as far as it has any. */
-static int resolve(const struct workspace *workspace, struct tmp_store *tmp, struct access_map *ret,
-                   struct err *err)
+/* `tmp` are the folders that it has now, as far as it has any; `grows` as in layered_cover(). */
+static int resolve(const struct workspace *workspace, bool grows, struct tmp_store *tmp,
+                   struct access_map *ret, struct err *err)
 {
     private_tmp_open(workspace, false, tmp);
     if (tmp->walk.links_len) {
@@ -365,8 +379,10 @@ static int resolve(const struct workspace *workspace, struct tmp_store *tmp, str
         tmp_store_close(tmp);
         private_tmp_open(workspace, true, tmp);
     }
-    return resolve_with(workspace, tmp, ret, err) || add_rules_of_hosts(workspace, ret, err) ? -1
-                                                                                             : 0;
+    return resolve_with(workspace, tmp, ret, err) || add_rules_of_hosts(workspace, ret, err) ||
+                   layered_cover(workspace->layer, ret, grows, err)
+               ? -1
+               : 0;
 }
 
 void workspace_preset_env(const struct workspace *workspace, struct strv *ret)
@@ -442,9 +458,10 @@ static int settle(struct workspace *workspace, struct err *err)
         strv_push_all(&workspace->own_paths, strv_view(&inside->owner->own_paths));
     } else {
         if (presets_make(&inside->presets, inside->owner->options.home, err) ||
-            resolve(workspace, &workspace->tmp, &workspace->map, err) ||
+            resolve(workspace, !inside->is_single, &workspace->tmp, &workspace->map, err) ||
             (!inside->narrow && presets_check(&inside->presets, &workspace->map, err)) ||
-            own_files_guard(&owner->own_paths, &workspace->map, &workspace->own_paths, err))
+            own_files_guard(&owner->own_paths, &workspace->map, &workspace->own_paths, err) ||
+            layered_guard(&workspace->map, &workspace->own_paths, err))
             return -1;
         if (workspace->tmp.base && !owner->tmp_base)
             owner->tmp_base = alloc_str(workspace->tmp.base);
@@ -468,7 +485,8 @@ static bool is_current(const struct workspace *workspace)
     if (workspace->sandbox &&
         inside->secrets_len != own_files_hide_secrets(&inside->owner->secrets, NULL))
         return false;
-    return resolve(workspace, &tmp, &now, &ignored) == 0 && map_is_same(&workspace->map, &now);
+    return resolve(workspace, false, &tmp, &now, &ignored) == 0 &&
+           map_is_same(&workspace->map, &now);
 }
 
 /* --- the sandbox --- */
@@ -508,6 +526,7 @@ int workspace_open(struct workspace *workspace, struct err *err)
     struct sandbox_options options = {
         .mode = workspace->mode,
         .access = &shown,
+        .view = workspace->layer ? layer_view(workspace->layer) : NULL,
         .allow_nested_namespaces = workspace->profile.allow_nested_namespaces,
         .watch = watch_of(workspace),
         .cache_idle = owner->idle,
@@ -592,11 +611,13 @@ static int make(struct workspace *workspace, const struct workspace_request *req
 
     workspace->dir = alloc_str(request->dir);
     workspace->type = request->type;
+    workspace->layer = request->layer;
     workspace->inside->tmpdir = alloc_str(request->tmpdir);
     workspace->inside->has_no_env = request->has_no_env;
     if (env)
         environment_policy_copy(env, &workspace->inside->env_policy);
-    if (workspace_choose(workspace, &workspace->inside->owner->options, request, err))
+    if (workspace_choose(workspace, &workspace->inside->owner->options, request, err) ||
+        layered_check(workspace, request, err))
         return -1;
     set_narrow(workspace->inside, request->narrow);
     return add_presets(workspace, err) || settle(workspace, err) ? -1 : 0;
@@ -621,6 +642,7 @@ static int copy(const struct workspace *like, struct workspace *to, enum sandbox
     to->profile_from = like->profile_from;
     to->network_from = alloc_str(like->network_from);
     to->type = like->type;
+    to->layer = like->layer;
     to->canonical_roots = like->canonical_roots;
     to->within = alloc_str(like->within);
     to->mode = mode;
@@ -640,6 +662,8 @@ static int copy(const struct workspace *like, struct workspace *to, enum sandbox
     if (inside->narrow && mode == SANDBOX_DISABLED)
         return err_set(err, ERR_FORBIDDEN,
                        "the sandbox is narrowed by the client's own, so nothing runs without one");
+    if (to->layer && mode == SANDBOX_DISABLED)
+        return layered_refuse_outside(err);
     if (overlay)
         profile_overlay_apply(&to->profile, overlay);
     if (overlay && inside->narrow)
@@ -658,6 +682,7 @@ struct workspace *workspace_derive(struct workspace *like, const struct profile_
     struct workspace *to = &inside->workspace;
     enum sandbox_mode mode = overlay ? like->mode : SANDBOX_DISABLED;
 
+    inside->is_single = true;
     return made(inside, copy(like, to, mode, overlay, err) ? -1 : workspace_open(to, err));
 }
 

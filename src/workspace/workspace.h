@@ -75,6 +75,9 @@ void workspaces_configure(struct workspaces *workspaces, const struct config *co
 /* None is found by its key any more. */
 void workspaces_forget(struct workspaces *workspaces);
 
+/* The layer is about to be closed, and nothing runs in it: those that write to it go, held or not. */
+void workspaces_forget_layer(struct workspaces *workspaces, const struct layer *layer);
+
 /* The path of one of `programs`; borrowed, NULL: it is not installed. */
 const char *workspaces_program(const struct workspaces *workspaces, int which);
 
@@ -112,6 +115,7 @@ struct workspace {
     bool is_refused;                 /* opening it failed: this host cannot make its sandbox */
     const struct access_map *access; /* what commands are held to: the sandbox's, once it is open;
                                         NULL: no sandbox */
+    struct layer *layer; /* what commands write goes there; NULL: to the real files; borrowed */
     struct workspace_inside *inside; /* workspace.c's own */
 };
 
@@ -159,6 +163,8 @@ struct workspace_words {
     const char *socket;
     const char *with;
     const char *narrow;
+    const char *layer;
+    const char *layer_git;
     const char *paths[ACCESS_WRITE + 1]; /* by their access */
     const char *origin; /* of every entry; NULL: its word and its text, "--deny .env" */
 };
@@ -195,7 +201,8 @@ struct workspace_request {
     char *const *presets;      /* names, beside those of the profile; NULL: none */
     bool is_strict;            /* an entry that may be written has to be there */
     struct layer *
-        layer; /* open; what commands write goes there; borrowed as long as the workspace; NULL: to the real files */
+        layer; /* open; what commands write goes there; borrowed until workspaces_forget_layer(); NULL:
+                  to the real files. `key` has to tell it from others (layer_id()) */
     const struct environment_policy *env; /* NULL: that of the configuration */
     bool has_no_env;                      /* none is made */
     const char *tmpdir; /* that of the host, never of the command: what a model chooses must not
@@ -233,6 +240,12 @@ static inline bool workspace_judges_execs(const struct workspace *workspace)
 {
     return workspace->profile.judge == PROFILE_JUDGE_EVERY_EXEC &&
            workspace->mode != SANDBOX_DISABLED;
+}
+
+/* A rule or a yes may let something of it run outside of its sandbox: not where that would write past a layer. */
+static inline bool workspace_may_leave(const struct workspace *workspace)
+{
+    return !workspace->layer;
 }
 
 /* While anything runs in it. Every hold is released once. A sandbox that nothing runs in for a

@@ -73,7 +73,8 @@ void process_hold(struct rpc_process *process, const struct process_options *opt
         .own_paths = strv_view(&workspace->own_paths),
         .home = rules.home,
         .rules_file = rules_file,
-        .offers_unconfined = policy_of(session)->yes_means_unsandboxed,
+        .offers_unconfined =
+            policy_of(session)->yes_means_unsandboxed && workspace_may_leave(workspace),
         .on_event = on_held,
         .execs = execs,
         .data = process,
