@@ -1,5 +1,7 @@
 /* What a layer would change in the real files: listed by walking its steps beside them. Reads only; the real
- * files may change meanwhile, and so may the layer when commands in it live. */
+ * files may change meanwhile, and so may the layer when commands in it live.
+ *
+ * Directories are listed as files are: a new one is an A, one that is gone a D, and so is each file in it. */
 #pragma once
 
 #include "base/err.h"
@@ -56,10 +58,12 @@ struct change {
     const char *run_by; /* with MARK_RUNS_LATER: who, for people; static; NULL: it was executable */
     int step;           /* whose the layer's side is; of a D the step that removed it */
     int first_step;     /* the first one that touched the path: its base time counts */
-    bool is_copy;       /* it came from below (overlayfs's origin), and was changed */
-    bool is_binary;     /* contents, of files that were read to be compared; false for others */
+    int base_step; /* of the other side; 0: that is the real one, as it is but for change_query.step */
+    bool is_copy;   /* it came from below (overlayfs's origin), and was changed */
+    bool is_binary; /* contents, of files that were read to be compared; false for others */
     struct change_stamp layer; /* zero: D */
     struct change_stamp real;  /* zero: A; of a rename that of `from` */
+    int64_t layer_mtime_ns, real_mtime_ns;
 };
 
 struct change_counts {
@@ -68,7 +72,8 @@ struct change_counts {
 };
 
 struct changes {
-    struct change *items; /* by root, then by path as path_compare() has it */
+    struct change
+        *items; /* by root, then by path as path_compare() has it; of one path a D before an A */
     size_t len;
     size_t cap;
     struct change_counts counts;
@@ -90,9 +95,13 @@ struct change_query {
 int change_list(const struct layer *layer, const struct change_query *query, struct changes *ret,
                 struct strv *ret_problems, struct err *err);
 void changes_done(struct changes *changes);
+void change_done(struct change *change);
+void changes_sort(struct changes *changes);
+void changes_count(struct changes *changes); /* fills in `counts` */
 
-/* Absolute; the caller frees. */
+/* Absolute; the caller frees. `from`: NULL where there is none. */
 char *change_path(const struct layer *layer, const struct change *change);
+char *change_from(const struct layer *layer, const struct change *change);
 
 void change_stamp_of(const struct stat *st, struct change_stamp *ret);
 bool change_stamp_equal(const struct change_stamp *one, const struct change_stamp *other);
@@ -102,13 +111,15 @@ int change_stamp_parse(const char *text, struct change_stamp *ret, struct err *e
 /* "xr" and the like, in the order of the enum; the caller frees. */
 char *change_marks_format(unsigned marks);
 
-/* {"path", "pathBase64"?, "from"?, "kind", "marks": ["runs-later", ...], "runBy"?, "size", "mode", "binary", "step", "stamp",
- * "realStamp"}: what every face says of a change; a new reference. And {"added", ...} */
+/* {"path", "pathBase64"?, "from"?, "fromBase64"?, "kind": "A", "type": "file" | "directory" | "link" | "special",
+ * "marks": ["runs-later", ...], "runBy"?, "size", "mode", "binary", "step", "stamp", "realStamp"}: what every face says
+ * of a change; a new reference. Paths are absolute; type, size and mode (the permissions, as a number) are those of the
+ * layer's side, of a D those of the real one. And {"added", "modified", "deleted", "renamed", "other", "marked", "conflicts"}. */
 json_t *change_to_json(const struct layer *layer, const struct change *change);
 json_t *change_counts_to_json(const struct change_counts *counts);
 
 /* Descriptors for reading, by type as listed: ERR_CONFLICT when it is something else now. -1 with ERR_NOT_FOUND where
- * there is no such side. */
+ * there is no such side. Of what is no file it is one of O_PATH; what a link says readlinkat(2) reads from that. */
 enum change_side { CHANGE_LAYER, CHANGE_REAL };
 int change_open(const struct layer *layer, const struct change *change, enum change_side side,
                 struct err *err);

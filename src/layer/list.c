@@ -1,0 +1,190 @@
+/* change_list(), and where a change lies: its path, and descriptors of its two sides. See change.h.
+ *
+ * One root after the other is walked, with descriptors of what is real there and of what each step wrote. */
+#include "layer/change.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+#include "layer/walk.h"
+#include "policy/protect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- one root --- */
+
+struct root_walk {
+    struct walk_input in;
+    int *ups;
+    int *numbers;
+    struct strv paths; /* that were asked for */
+};
+
+static void root_walk_done(struct root_walk *walk)
+{
+    auto_close(&walk->in.real);
+    for (size_t i = 0; i < walk->in.steps; i++)
+        auto_close(&walk->ups[i]);
+    free(walk->ups);
+    free(walk->numbers);
+    strv_done(&walk->paths);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return path_compare(*(char *const *)a, *(char *const *)b);
+}
+
+/* What the query asks for of this root; false: nothing. Of the whole root `*ret_all`. */
+static bool choose_paths(const struct layer_root *root, char *const *paths, struct strv *ret,
+                         bool *ret_all)
+{
+    size_t len = root->path[1] ? strlen(root->path) + 1 : 1;
+
+    *ret_all = !paths;
+    for (; paths && *paths; paths++) {
+        if (path_is_within(root->path, *paths))
+            *ret_all = true;
+        else if (path_is_within(*paths, root->path))
+            strv_push(ret, *paths + len);
+    }
+    if (ret->len)
+        qsort(ret->items, ret->len, sizeof *ret->items, compare_paths);
+    return *ret_all || ret->len;
+}
+
+/* Opens what the steps up to `step` (0: all) have of the root. */
+static int open_steps(const struct layer *layer, size_t root, int step, struct root_walk *walk,
+                      struct err *err)
+{
+    size_t len;
+    const struct layer_step *steps = layer_steps(layer, &len);
+
+    walk->ups = alloc_zero(len, sizeof *walk->ups);
+    walk->numbers = alloc_zero(len, sizeof *walk->numbers);
+    for (size_t i = 0; i < len && (!step || steps[i].number <= step); i++) {
+        int up = layer_open_up(layer, root, steps[i].number, err);
+
+        if (up < 0 && err->code != ERR_NOT_FOUND)
+            return -1;
+        walk->ups[i] = up;
+        walk->numbers[i] = steps[i].number;
+        walk->in.steps = i + 1;
+    }
+    walk->in.ups = walk->ups;
+    walk->in.numbers = walk->numbers;
+    return 0;
+}
+
+static int list_root(const struct layer *layer, const struct change_query *query,
+                     struct root_walk *walk, struct changes *ret, struct strv *ret_problems,
+                     struct err *err)
+{
+    size_t root = walk->in.root, len;
+    const struct layer_root *at = &layer_roots(layer, &len)[root];
+    bool is_all;
+
+    if (at->is_direct || !choose_paths(at, query->paths, &walk->paths, &is_all))
+        return 0;
+    if (open_steps(layer, root, query->step, walk, err))
+        return err_wrap(err, "the changes below %s", at->path);
+    walk->in.from = query->step ? walk->in.steps - 1 : 0;
+    if (!walk->in.steps || (query->step && walk->ups[walk->in.from] < 0))
+        return 0;
+    walk->in.real = layer_open_root(layer, root, err);
+    if (walk->in.real < 0)
+        return -1;
+    walk->in.path = at->path;
+    walk->in.paths = is_all ? NULL : &walk->paths;
+    return walk_root(&walk->in, ret, ret_problems, err);
+}
+
+/* --- all of them --- */
+
+static int check_step(const struct layer *layer, int step, struct err *err)
+{
+    size_t len;
+    const struct layer_step *steps = layer_steps(layer, &len);
+
+    for (size_t i = 0; i < len; i++)
+        if (steps[i].number == step)
+            return 0;
+    if (!step)
+        return 0;
+    return err_set(err, ERR_NOT_FOUND, "layer %s has no step %d%s", layer_name(layer), step,
+                   len ? "; \"cordon layers\" says how many there are" : "; it has none yet");
+}
+
+int change_list(const struct layer *layer, const struct change_query *query, struct changes *ret,
+                struct strv *ret_problems, struct err *err)
+{
+    AUTO(changes_done) struct changes changes = {0};
+    AUTO(strv_done) struct strv names = {0};
+    size_t len;
+
+    if (check_step(layer, query->step, err))
+        return -1;
+    layer_roots(layer, &len);
+    protect_all_names(&names);
+    strv_sort(&names);
+    for (size_t i = 0; i < len; i++) {
+        AUTO(root_walk_done)
+        struct root_walk walk = {.in = {.root = i, .real = -1, .protected_names = &names}};
+
+        if (list_root(layer, query, &walk, &changes, ret_problems, err))
+            return -1;
+    }
+    changes_sort(&changes);
+    changes_count(&changes);
+    *ret = changes;
+    changes = (struct changes){0};
+    return 0;
+}
+
+/* --- its sides --- */
+
+static int open_base(const struct layer *layer, size_t root, int step, struct err *err)
+{
+    return step ? layer_open_up(layer, root, step, err) : layer_open_root(layer, root, err);
+}
+
+int change_open(const struct layer *layer, const struct change *change, enum change_side side,
+                struct err *err)
+{
+    bool is_real = side == CHANGE_REAL;
+    const struct change_stamp *stamp = is_real ? &change->real : &change->layer;
+    const char *path = is_real && change->from ? change->from : change->path;
+    AUTO_CLOSE int dir = -1;
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+
+    if (!stamp->mode)
+        return err_set(err, ERR_NOT_FOUND, "%s is %s", path,
+                       is_real ? "new: there is no real one" : "gone in the layer");
+    dir = open_base(layer, change->root, is_real ? change->base_step : change->step, err);
+    if (dir < 0)
+        return -1;
+    fd = walk_open(dir, path, O_PATH);
+    if (fd < 0)
+        return errno == ENOENT ? err_set(err, ERR_CONFLICT, "%s is gone since it was listed", path)
+                               : err_sys(err, "%s", path);
+    if (fstat(fd, &st))
+        return err_sys(err, "%s", path);
+    if ((st.st_mode & S_IFMT) != (stamp->mode & S_IFMT))
+        return err_set(err, ERR_CONFLICT, "%s is something else than it was when it was listed",
+                       path);
+    if (!S_ISREG(st.st_mode))
+        return TAKE_FD(fd);
+    auto_close(&fd);
+    fd = walk_open(dir, path, O_RDONLY);
+    if (fd < 0 || fstat(fd, &st))
+        return err_sys(err, "%s", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_CONFLICT, "%s is something else than it was when it was listed",
+                       path);
+    return TAKE_FD(fd);
+}
