@@ -234,6 +234,8 @@ struct launch {
     bool is_over;      /* every process of the command is gone */
     bool lingers;      /* as asked for */
     bool has_exited;   /* the command itself has */
+    int wait_status;   /* then; as from waitpid(2), else -1 */
+    bool is_in_view;   /* and has to leave it */
     struct sandbox *sandbox;
     struct guard_channel *channel; /* NULL: no guard */
     struct proxied *proxied;       /* NULL: the network does not lead to the proxy */

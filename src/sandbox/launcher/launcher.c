@@ -4,13 +4,12 @@
  *       -> keyring, capabilities -> start the command (limits, Landlock, seccomp in its process)
  *       -> wait, pass on, report
  *
- * It is its own small program, so that nothing of the caller's memory or environment is ever in
- * the sandbox. It is not dumpable: the command can neither trace it nor read its /proc files.
- * The first failure ends it; nothing of the command has run then.
+ * It is its own small program, so that nothing of the caller's memory or environment is ever in the sandbox. It is not
+ * dumpable: the command can neither trace it nor read its /proc files. The first failure ends it; nothing of the
+ * command has run then.
  *
- * It may be started long before there is a command for it, with nothing but its end of the status
- * socket, so it holds nothing of its caller open meanwhile. Anything but a plan with its
- * descriptors as the first packet on that socket ends it.
+ * It may be started long before there is a command for it, with nothing but its end of the status socket, so it holds
+ * nothing of its caller open meanwhile. Anything but a plan with its descriptors as the first packet there ends it.
  *
  * The command's process is born by vfork(2), so that the launcher learns from shared memory whether
  * and why the program could not be executed, without another descriptor or message.
@@ -579,6 +578,7 @@ static int launcher_apply(const struct plan_view *plan, const struct plan_record
     switch (record->op) {
     case PLAN_NAMESPACES:
     case PLAN_IDENTITY:
+    case PLAN_LAYER:
     case PLAN_LOOPBACK:
     case PLAN_LEAD:
     case PLAN_REDIRECT:

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 7 };
+enum { PLAN_MAGIC = 0x4e4c5043, PLAN_VERSION = 8 };
 
 /* The launcher's second argument where the network leads to the proxy, and nothing is redirected; else the ports of the host's
  * loopback that are let in ("5432,6379", or ""). */
@@ -38,6 +38,7 @@ enum plan_op {
     PLAN_IDENTITY,   /* the user and group ids are kept, and nothing else is mapped */
     PLAN_LOOPBACK,   /* lo up in the new network namespace */
     PLAN_LEAD,       /* routes by which every address is ours, and the proxy's listeners */
+    PLAN_LAYER,      /* an overlay lies over `path` (sandbox/linux/overlay.c) */
     PLAN_REDIRECT, /* all connections go to the listeners; without it the guard leads them there */
 
     /* Before anything is mounted, as long as the host's /proc is there */

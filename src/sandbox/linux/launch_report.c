@@ -75,6 +75,7 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
         ret->event = LAUNCH_STOPPED;
     } else if (message.kind == PLAN_MESSAGE_EXITED) {
         launch->has_exited = true;
+        launch->wait_status = message.wait_status;
         launch->is_over = !launch->lingers;
         launch_facts_finish(launch);
         report_exit(&message, ret);

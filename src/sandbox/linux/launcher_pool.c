@@ -12,6 +12,11 @@
  *
  *     fresh:     clone(NEWUSER | NEWPID)                         -> child -> launcher -> unshare()
  *     recycled:  clone() -> setns(user), setns(net) -> clone(PARENT | NEWPID) -> launcher -> ...
+ *     a view:    clone() -> setns(view's user), setns(view's mnt) -> one of these two, with PARENT
+ *
+ * What a launch makes in a view (sandbox.h) is made below the view's user namespace: it has one of its own there, as
+ * everywhere, and a copy of the view's mounts, which are locked together in it. The launcher's program is opened before:
+ * in the view there may be another under its name.
  *
  * The namespaces that need no clone(2) are left to the launcher: to make them takes 0.1 to 0.4 ms,
  * in which the caller gets on.
@@ -31,6 +36,8 @@
 #include "sandbox/launcher/plan_format.h"
 #include "sandbox/launcher/restrict.h"
 #include "sandbox/linux/clone_child.h"
+#include "sandbox/linux/identity.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +49,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +68,7 @@ enum {
 struct netns {
     int user;
     int net;
+    struct seen_view view; /* that they are below */
     struct list in_pool;
 };
 
@@ -69,19 +78,15 @@ static const int launcher_caps[] = {
     K_CAP_NET_ADMIN,        K_CAP_SYS_ADMIN,
 };
 
-struct identity {
-    char uid_map[40];
-    char gid_map[40];
-    bool is_root;
-};
-
 struct spawn {
-    const char *program;       /* the launcher's */
-    int status;                /* its end of the status socket */
-    uint32_t namespaces;       /* CLONE_NEW* flags */
-    const char *ports;         /* of the pool */
-    const struct netns *netns; /* instead of CLONE_NEWUSER and CLONE_NEWNET; or NULL */
-    struct netns *made;        /* by netns_child() */
+    const char *program;             /* the launcher's */
+    int status;                      /* its end of the status socket */
+    uint32_t namespaces;             /* CLONE_NEW* flags */
+    const char *ports;               /* of the pool */
+    const struct sandbox_view *view; /* joined first; or NULL */
+    int opened;                      /* the program, before a view is joined */
+    const struct netns *netns;       /* instead of CLONE_NEWUSER and CLONE_NEWNET; or NULL */
+    struct netns *made;              /* by netns_child() */
     struct identity identity;
     char unshared[16]; /* the launcher's argument */
     pid_t pid;
@@ -89,38 +94,6 @@ struct spawn {
     bool has_failed;
     struct err *err;
 };
-
-static void identity_init(struct identity *identity)
-{
-    snprintf(identity->uid_map, sizeof identity->uid_map, "%u %u 1\n", geteuid(), geteuid());
-    snprintf(identity->gid_map, sizeof identity->gid_map, "%u %u 1\n", getegid(), getegid());
-    identity->is_root = geteuid() == 0;
-}
-
-static int write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC); /* allow blocking open: procfs */
-    ssize_t len = (ssize_t)strlen(text);
-    bool ok = fd >= 0 && write(fd, text, (size_t)len) == len;
-    int error = errno;
-
-    if (fd >= 0)
-        close(fd);
-    errno = error;
-    return ok ? 0 : -1;
-}
-
-/* In the child, for itself. */
-static int write_maps(const struct identity *identity, struct err *err)
-{
-    if (write_file("/proc/self/setgroups", "deny") && errno != ENOENT)
-        return err_sys(err, "giving up setgroups in the user namespace");
-    if (write_file("/proc/self/uid_map", identity->uid_map))
-        return err_sys(err, "mapping the user into the user namespace");
-    if (write_file("/proc/self/gid_map", identity->gid_map))
-        return err_sys(err, "mapping the group into the user namespace");
-    return 0;
-}
 
 static int keep_caps(struct err *err)
 {
@@ -147,7 +120,7 @@ ON_OWN_STACK static int launcher_child(void *argument)
     bool ok = true;
 
     if (has_user_namespace && !spawn->netns)
-        ok = write_maps(&spawn->identity, spawn->err) == 0;
+        ok = identity_map(&spawn->identity, spawn->err) == 0;
     if (ok && has_user_namespace && !spawn->identity.is_root)
         ok = keep_caps(spawn->err) == 0;
     /* The socket goes where the launcher expects it; everything else is closed on execution. */
@@ -158,25 +131,37 @@ ON_OWN_STACK static int launcher_child(void *argument)
         err_sys(spawn->err, "passing the status socket on");
     }
     if (ok) {
-        execve(spawn->program, argv, env);
+        if (spawn->opened >= 0)
+            syscall(SYS_execveat, spawn->opened, "", argv, env, K_AT_EMPTY_PATH);
+        else
+            execve(spawn->program, argv, env);
         err_sys(spawn->err, "executing %s", spawn->program);
     }
     spawn->has_failed = true;
     _exit(1);
 }
 
+static int join_view(const struct sandbox_view *view, struct err *err)
+{
+    if (view &&
+        (sys_fault() || setns(view->users, CLONE_NEWUSER) || setns(view->mounts, CLONE_NEWNS)))
+        return err_sys(err, "joining the mounts of a layer");
+    return 0;
+}
+
 /* Joins the namespaces that were made ahead, then makes the launcher a child of our caller. */
 ON_OWN_STACK static int joining_child(void *argument)
 {
     struct spawn *spawn = argument;
-    unsigned flags = spawn->namespaces & CLONE_NEWPID;
+    const struct netns *netns = spawn->netns;
+    unsigned flags = spawn->namespaces & (netns ? CLONE_NEWPID : CLONED_NAMESPACES);
 
-    if (setns(spawn->netns->user, CLONE_NEWUSER) || setns(spawn->netns->net, CLONE_NEWNET))
-        err_sys(spawn->err, "joining a network namespace");
-    else
-        spawn->pid =
-            clone_child(launcher_child, spawn, flags | CLONE_PIDFD | CLONE_PARENT, &spawn->pidfd);
-    if (spawn->pid < 0)
+    if (join_view(spawn->view, spawn->err))
+        spawn->pid = -1;
+    else if (netns && (setns(netns->user, CLONE_NEWUSER) || setns(netns->net, CLONE_NEWNET)))
+        spawn->pid = err_sys(spawn->err, "joining a network namespace");
+    else if ((spawn->pid = clone_grandchild(launcher_child, spawn,
+                                            flags | CLONE_PIDFD | CLONE_PARENT, &spawn->pidfd)) < 0)
         err_sys(spawn->err, "making namespaces");
     _exit(0);
 }
@@ -187,9 +172,16 @@ ON_OWN_STACK static int joining_child(void *argument)
 static int spawn_launcher(struct spawn *spawn)
 {
     unsigned unshared = spawn->namespaces & ~(unsigned)CLONED_NAMESPACES;
+    AUTO_CLOSE int program = -1;
     sigset_t all, old;
     pid_t joining = 0;
 
+    if (spawn->view) {
+        program = sys_fault() ? -1 : open(spawn->program, O_PATH | O_CLOEXEC);
+        if (program < 0)
+            return err_sys(spawn->err, "opening %s", spawn->program);
+    }
+    spawn->opened = program;
     if (spawn->netns)
         unshared &= ~(unsigned)CLONE_NEWNET;
     snprintf(spawn->unshared, sizeof spawn->unshared, "%x", unshared);
@@ -197,7 +189,7 @@ static int spawn_launcher(struct spawn *spawn)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
     spawn->pid = 0;
-    if (spawn->netns)
+    if (spawn->netns || spawn->view)
         joining = clone_child(joining_child, spawn, CLONE_FILES, NULL);
     else
         spawn->pid =
@@ -227,7 +219,7 @@ ON_OWN_STACK static int netns_child(void *argument)
     struct spawn *spawn = argument;
     struct netns *netns = spawn->made;
 
-    spawn->has_failed = write_maps(&spawn->identity, spawn->err) || restrict_loopback(spawn->err);
+    spawn->has_failed = identity_map(&spawn->identity, spawn->err) || restrict_loopback(spawn->err);
     if (!spawn->has_failed) {
         netns->user = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
         netns->net = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -249,10 +241,29 @@ static void netns_free(struct netns *netns)
     free(netns);
 }
 
-static struct netns *netns_new(struct err *err)
+/* The same below a view. */
+ON_OWN_STACK static int netns_joining_child(void *argument)
+{
+    struct spawn *spawn = argument;
+    pid_t pid;
+
+    if (join_view(spawn->view, spawn->err)) {
+        spawn->has_failed = true;
+    } else {
+        pid =
+            clone_grandchild(netns_child, spawn, CLONE_FILES | CLONE_NEWUSER | CLONE_NEWNET, NULL);
+        if (pid < 0)
+            spawn->has_failed = err_sys(spawn->err, "making a network namespace");
+        else
+            waitpid(pid, NULL, __WALL);
+    }
+    _exit(0);
+}
+
+static struct netns *netns_new(const struct sandbox_view *view, struct err *err)
 {
     struct netns *netns = alloc_zero(1, sizeof *netns);
-    struct spawn making = {.made = netns, .err = err};
+    struct spawn making = {.made = netns, .view = view, .err = err};
     sigset_t all, old;
     pid_t pid;
 
@@ -260,7 +271,10 @@ static struct netns *netns_new(struct err *err)
     identity_init(&making.identity);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
-    pid = clone_child(netns_child, &making, CLONE_FILES | CLONE_NEWUSER | CLONE_NEWNET, NULL);
+    if (view)
+        pid = clone_child(netns_joining_child, &making, CLONE_FILES, NULL);
+    else
+        pid = clone_child(netns_child, &making, CLONE_FILES | CLONE_NEWUSER | CLONE_NEWNET, NULL);
     if (pid < 0)
         err_sys(err, "making a network namespace");
     else
@@ -276,6 +290,16 @@ static struct netns *netns_new(struct err *err)
 /* --- the pool --- */
 
 enum { NETWORKS_MAX = 64 };
+
+/* The numbers of a view's namespaces, which no other has as long as anything of ours is in them, or below. */
+static struct seen_view view_seen(const struct sandbox_view *view)
+{
+    struct stat users, mounts;
+
+    if (!view || fstat(view->users, &users) || fstat(view->mounts, &mounts))
+        return (struct seen_view){0};
+    return (struct seen_view){.users = users.st_ino, .mounts = mounts.st_ino};
+}
 
 char *launcher_path(struct err *err)
 {
@@ -328,17 +352,21 @@ static int pool_take_network(struct launcher_pool *pool, uint32_t flags, struct 
                              struct err *err)
 {
     const uint32_t both = CLONE_NEWUSER | CLONE_NEWNET;
+    const struct seen_view now = view_seen(pool->view);
 
     *ret = NULL;
     if (!pool->cache_idle || pool->ports || (flags & both) != both)
         return 0;
-    *ret = list_first(&pool->networks, struct netns, in_pool);
-    if (*ret) {
+    while ((*ret = list_first(&pool->networks, struct netns, in_pool))) {
         list_remove(&(*ret)->in_pool);
         pool->networks_len--;
-        return 0;
+        if ((*ret)->view.users == now.users)
+            return 0;
+        netns_free(*ret); /* of a view that is gone */
     }
-    *ret = netns_new(err);
+    *ret = netns_new(pool->view, err);
+    if (*ret)
+        (*ret)->view = now;
     return *ret ? 0 : -1;
 }
 
@@ -366,6 +394,7 @@ struct launcher *launcher_new(struct launcher_pool *pool, uint32_t flags, struct
     struct spawn spawn = {.program = pool->launcher,
                           .namespaces = flags,
                           .ports = pool->ports,
+                          .view = pool->view,
                           .pidfd = -1,
                           .err = err};
     int pair[2] = {-1, -1};
@@ -399,9 +428,11 @@ struct launcher *launcher_take(struct launcher_pool *pool, uint32_t flags)
 {
     struct launcher *spare = TAKE_PTR(pool->spare);
     struct pollfd end = {.fd = spare ? spare->pidfd : -1, .events = POLLIN};
+    const struct seen_view now = view_seen(pool->view);
 
     pool_reap(pool, WNOHANG);
-    if (spare && pool->spare_flags == flags && poll(&end, 1, 0) == 0)
+    if (spare && pool->spare_flags == flags && pool->spare_view.users == now.users &&
+        pool->spare_view.mounts == now.mounts && poll(&end, 1, 0) == 0)
         return spare;
     if (spare)
         launcher_leave(pool, spare);
@@ -416,6 +447,7 @@ void launcher_prepare(struct launcher_pool *pool, uint32_t flags)
         return;
     pool->spare = launcher_new(pool, flags, &ignored);
     pool->spare_flags = flags;
+    pool->spare_view = view_seen(pool->view);
 }
 
 void launcher_leave(struct launcher_pool *pool, struct launcher *launcher)

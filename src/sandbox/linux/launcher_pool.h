@@ -15,6 +15,13 @@
 char *launcher_path(struct err *err);
 
 struct netns;
+struct sandbox_view;
+
+/* Which view something of a pool belongs to, by its namespaces' inode numbers; zero: none. */
+struct seen_view {
+    ino_t users;
+    ino_t mounts;
+};
 
 struct launcher {
     struct list in_endings;
@@ -31,10 +38,13 @@ struct launcher_pool {
     const char
         *ports; /* borrowed; the networks lead to the proxy, and let these ports of the host's
                                loopback in ("5432,6379", or ""). NULL: they lead nowhere */
-    struct launcher *spare; /* one that has never run a command */
-    uint32_t spare_flags;   /* the namespaces it is in */
-    struct list endings;    /* launchers whose commands are over */
-    struct list networks;   /* whose last process is gone */
+    const struct sandbox_view
+        *view;                   /* borrowed; entered, and joined by what is started; NULL: none */
+    struct launcher *spare;      /* one that has never run a command */
+    uint32_t spare_flags;        /* the namespaces it is in */
+    struct seen_view spare_view; /* the view that it has joined */
+    struct list endings;         /* launchers whose commands are over */
+    struct list networks;        /* whose last process is gone */
     size_t networks_len;
 };
 

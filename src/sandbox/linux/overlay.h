@@ -12,6 +12,8 @@
 
 /* One directory to lie over. All paths are absolute and canonical. */
 struct overlay {
+    const char *
+        name; /* how /proc/PID/mountinfo shows it: its source, of at most 255 bytes; NULL: "cordon-layer" */
     const char *root;
     dev_t dev; /* these two of `root`; the mount fails when it is another */
     ino_t ino;
@@ -29,12 +31,17 @@ struct overlay_namespace {
 
 /* Mounts in a new mount namespace: of `users`, which stays the caller's, or with -1 of a new user namespace, in which
  * the caller's ids are mapped (root's: all). ERR_UNSUPPORTED with the reason and the remedy when this host or file
- * system cannot; ERR_CONFLICT when a root is another than it was. Takes some 0.3 ms. */
+ * system cannot; ERR_CONFLICT when a root is another than it was. Takes some 0.3 ms. Both descriptors of `ret` are new;
+ * on failure it is {-1, -1}. */
 int overlay_mount(const struct overlay *overlays, size_t len, int users,
                   struct overlay_namespace *ret, struct err *err);
 
 /* The kernel forgets what it has cached of what lies below and is not in use. */
 int overlay_refresh(const struct overlay_namespace *space, const char *const *roots,
                     struct err *err);
+
+/* Whether one whose `upper` is made in `place`, a directory in which we may make some, could lie over `root`: by doing
+ * it. Nothing of it stays. Without a root: over an empty directory. Errors as of overlay_mount(). */
+int overlay_probe(const char *root, const char *place, struct err *err);
 
 void overlay_close(struct overlay_namespace *space); /* safe on {-1, -1} */

@@ -581,6 +581,8 @@ static int compile_all(struct compiler *compiler, struct err *err)
         plan_push(plan, PLAN_NAMESPACES)->value = plan->namespaces;
     if (plan->namespaces & CLONE_NEWUSER)
         plan_push(plan, PLAN_IDENTITY);
+    for (const char *const *layer = host->layers; layer && *layer; layer++)
+        compiler_push(compiler, plan, PLAN_LAYER, *layer);
     if (plan->namespaces & CLONE_NEWNET)
         plan_push(plan, PLAN_LOOPBACK);
     if (map->network == NETWORK_PROXIED)

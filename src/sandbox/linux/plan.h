@@ -35,6 +35,8 @@ struct plan_host {
     void (*list_dirs)(const char *dir, struct strv *ret);
     void (*list_files)(const char *dir, struct strv *ret); /* what is no directory: PLAN_ALONE */
     const char *const
+        *layers; /* NULL-terminated: what the overlays of a layer lie over; NULL: there is none */
+    const char *const
         *proc_read_only;            /* NULL-terminated: which of plan_proc_writable exist; root */
     const char *const *proc_masked; /* the same of plan_proc_secret */
 };

@@ -35,6 +35,7 @@ static const char *const op_names[PLAN_OP_COUNT] = {
     [PLAN_ENTER_ROOT] = "enter-root",
     [PLAN_LOOPBACK] = "loopback-up",
     [PLAN_LEAD] = "lead-to-proxy",
+    [PLAN_LAYER] = "layer",
     [PLAN_REDIRECT] = "redirect",
     [PLAN_SESSION_KEYRING] = "new-session-keyring",
     [PLAN_DROP] = "drop-privileges",

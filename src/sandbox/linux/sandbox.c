@@ -111,6 +111,19 @@ static bool is_about_private_folders(const struct access_map *before,
     return entry->source || entry->is_others_tmp;
 }
 
+/* What is shown instead of the real files is mounts: without namespaces of its own a command would write to those. */
+static int check_view(const struct sandbox *sandbox, struct err *err)
+{
+    const uint32_t both = CLONE_NEWUSER | CLONE_NEWNS;
+
+    if ((sandbox->host.facts.namespaces & both) == both)
+        return 0;
+    return err_set(
+        err, ERR_UNSUPPORTED,
+        "a layer needs user and mount namespaces, and %s: `cordon doctor` tells what to do",
+        sandbox->host.why ? sandbox->host.why : "there is no sandbox");
+}
+
 /* The plan and the layers that follow from what is known of the host. */
 static int sandbox_compile(struct sandbox *sandbox, struct err *err)
 {
@@ -133,6 +146,8 @@ static int sandbox_compile(struct sandbox *sandbox, struct err *err)
     if (!(sandbox->host.facts.namespaces & CLONE_NEWNS))
         access_map_drop(&sandbox->access,
                         wishes & PLAN_ALONE ? is_private_folder : is_about_private_folders);
+    if (sandbox->options.view && check_view(sandbox, err))
+        return -1;
     plan = plan_compile(&sandbox->access, &sandbox->host.facts, wishes, err);
     if (!plan && (wishes & PLAN_ALONE) && *sandbox->host.no_listener)
         err_wrap(err, "%s", sandbox->host.no_listener);
@@ -160,6 +175,15 @@ static struct host *host_known(const struct sandbox *sandbox)
     return &known_hosts[sandbox->options.mode == SANDBOX_LANDLOCK];
 }
 
+/* For later sandboxes; what a view lies over is not known of the host. */
+static void host_learn(const struct sandbox *sandbox)
+{
+    struct host *known = host_known(sandbox);
+
+    *known = sandbox->host;
+    known->facts.layers = NULL;
+}
+
 /* Takes over what is known of the host, and looks for the guard. */
 static void sandbox_find_host(struct sandbox *sandbox)
 {
@@ -171,6 +195,7 @@ static void sandbox_find_host(struct sandbox *sandbox)
         host_forgo_namespaces(&known_hosts[is_alone]);
     is_host_known[is_alone] = true;
     sandbox->host = known_hosts[is_alone];
+    sandbox->host.facts.layers = sandbox->options.view ? sandbox->options.view->roots : NULL;
     sandbox->guard = guard_link_program(sandbox->launcher);
     if (!sandbox->guard && sandbox->host.facts.has_listener)
         host_lose_listener(&sandbox->host, "the program cordon-guard is missing");
@@ -223,6 +248,8 @@ struct sandbox *sandbox_new(const struct sandbox_options *options, struct err *e
         sandbox_find_host(sandbox);
         status = sandbox_find_proxy(sandbox, err) ||
                  protect_own(sandbox, options->own_paths, err) || sandbox_compile(sandbox, err);
+    } else if (options->view) {
+        status = check_view(sandbox, err);
     } else { /* bare: a launcher that waits, passes signals on and cleans up; restricts nothing */
         sandbox->host =
             (struct host){.facts = {.arch = seccomp_native()}, .why = "", .is_proven = true};
@@ -334,13 +361,16 @@ static bool sandbox_step_down(struct sandbox *sandbox, enum plan_op op, const st
 {
     if (!is_managed(sandbox) || !host_step_down(&sandbox->host, op, failure))
         return false;
-    *host_known(sandbox) = sandbox->host;
+    host_learn(sandbox);
     *ret_status = sandbox_compile(sandbox, err);
     return true;
 }
 
+/* In a view a spare would keep mounts that nothing else is in. */
 void sandbox_prepare(struct sandbox *sandbox)
 {
+    if (!sandbox->launchers.view && sandbox->options.view)
+        return;
     launcher_prepare(&sandbox->launchers, sandbox->plan->namespaces);
 }
 
@@ -503,15 +533,34 @@ static int launch_attach_guard(const struct launch *launch, struct err *err)
     return launch->channel ? guard_channel_attach(launch->channel, &start, err) : 0;
 }
 
+/* A launch is over with all its processes, or there was never one. Of the last nothing may be left that has the mounts:
+ * what follows may change what they are made of. */
+static void leave_view(struct sandbox *sandbox, int wait_status)
+{
+    struct launcher_pool *launchers = &sandbox->launchers;
+
+    if (sandbox->launches == 0) {
+        if (launchers->spare)
+            launcher_kill(launchers, TAKE_PTR(launchers->spare),
+                          sandbox->plan->namespaces & CLONE_NEWPID);
+        launchers->view = NULL;
+    }
+    sandbox->options.view->leave(sandbox->options.view, wait_status);
+}
+
 /* `ret_has_no_launcher`: it failed for want of a launcher in its namespaces, and for nothing
  * else. */
-static int launch_once(struct sandbox *sandbox, const struct launch_options *options,
-                       struct launch *ret, bool *ret_has_no_launcher, struct err *err)
+static int launch_entered(struct sandbox *sandbox, const struct launch_options *options,
+                          struct launch *ret, bool *ret_has_no_launcher, struct err *err)
 {
     /* The launcher comes first: it makes its namespaces while we make the rest. */
     uint32_t namespaces = sandbox->plan->namespaces;
     struct launcher *launcher = launcher_take(&sandbox->launchers, namespaces);
-    struct launch launch = {.facts = -1, .sandbox = sandbox, .lingers = options->lingers};
+    struct launch launch = {.facts = -1,
+                            .sandbox = sandbox,
+                            .lingers = options->lingers,
+                            .is_in_view = sandbox->launchers.view,
+                            .wait_status = -1};
     struct launch_limits limits = {0};
     AUTO_CLOSE int plan = -1;
 
@@ -538,6 +587,23 @@ static int launch_once(struct sandbox *sandbox, const struct launch_options *opt
     }
     *ret = launch;
     return 0;
+}
+
+/* A probe executes nothing, and stays out of the view. */
+static int launch_once(struct sandbox *sandbox, const struct launch_options *options,
+                       struct launch *ret, bool *ret_has_no_launcher, struct err *err)
+{
+    struct sandbox_view *view = options->is_probe ? NULL : sandbox->options.view;
+
+    *ret_has_no_launcher = false;
+    if (view && view->enter(view, options, err))
+        return -1;
+    sandbox->launchers.view = view;
+    if (launch_entered(sandbox, options, ret, ret_has_no_launcher, err) == 0)
+        return 0;
+    if (view && *ret_has_no_launcher)
+        leave_view(sandbox, -1);
+    return -1;
 }
 
 /* Waits for the launcher's first message and looks at it without taking it. */
@@ -568,7 +634,7 @@ static bool launch_must_retry(struct sandbox *sandbox, struct launch *launch, in
     }
     if (first.kind != PLAN_MESSAGE_FAILED || first.stage != PLAN_STAGE_SETUP) { /* it stood */
         host_stood(&sandbox->host, sandbox->plan, launch->counts_pids);
-        *host_known(sandbox) = sandbox->host;
+        host_learn(sandbox);
     }
     return false;
 }
@@ -625,10 +691,12 @@ int launch_signal(struct launch *launch, int signal, bool everything, struct err
 void launch_done(struct launch *launch)
 {
     struct sandbox *sandbox = launch->sandbox;
+    const bool is_in_view = launch->is_in_view;
+    const int wait_status = launch->wait_status;
 
     if (!sandbox)
         return;
-    if (launch->launcher && launch->is_over)
+    if (launch->launcher && launch->is_over && !is_in_view)
         launcher_leave(&sandbox->launchers, launch->launcher);
     else if (launch->launcher)
         launcher_kill(&sandbox->launchers, launch->launcher,
@@ -636,7 +704,10 @@ void launch_done(struct launch *launch)
     launch_unpublish(launch);
     launch_facts_close(launch);
     *launch = (struct launch){.status = -1, .pidfd = -1, .facts = -1};
-    if (--sandbox->launches == 0 && sandbox->options.on_idle)
+    sandbox->launches--;
+    if (is_in_view)
+        leave_view(sandbox, wait_status);
+    if (sandbox->launches == 0 && sandbox->options.on_idle)
         sandbox->options.on_idle(sandbox->options.data, sandbox);
 }
 
