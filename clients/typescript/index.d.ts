@@ -76,6 +76,7 @@ export class Client implements AsyncDisposable {
   readonly info: Record<string, unknown>;
   readonly files: Files;
   readonly sessions: Sessions;
+  readonly layers: Layers;
   sandbox: AnySandbox | undefined;
   onQuestion: Asked | undefined;
   /** By method: they answer other requests of the server. */
@@ -89,7 +90,8 @@ export class Client implements AsyncDisposable {
   start(argv: string | string[], options?: StartOptions): Promise<Process>;
   /** Applies a patch in the apply_patch grammar below `cwd`, all of it or nothing. Of `task`, "check" and "diff"
    * change nothing. */
-  patch(patch: string, options?: { cwd?: string; sandbox?: AnySandbox; task?: 'apply' | 'check' | 'diff' }): Promise<Patched>;
+  patch(patch: string, options?: { cwd?: string; sandbox?: AnySandbox; layer?: AnyLayer;
+    task?: 'apply' | 'check' | 'diff' }): Promise<Patched>;
   /** What a sandbox lets a command do, and who decided it, as `cordon explain --json` says it: of one `path`, of one
    * `host` (HOST or HOST:PORT), of a command (`argv`, which is not run), or of everything. */
   explain(options?: { cwd?: string; sandbox?: AnySandbox; path?: string; access?: 'read' | 'write'; host?: string;
@@ -144,6 +146,8 @@ export interface StartOptions {
   extraEnv?: Record<string, string>;
   /** Missing: that of the client, else what the configuration of the server's user says, else workspace-write. */
   sandbox?: AnySandbox;
+  /** Takes what it writes, in place of the real files. */
+  layer?: AnyLayer;
   tty?: boolean;
   /** write() is wanted. */
   stdin?: boolean;
@@ -552,6 +556,8 @@ export interface Answer {
   denials: Denial[];
   /** With `trace`: for Client.timeline(), also when it has ended. */
   processId?: string;
+  /** With `layer`, at the end: what its step changed so far. */
+  changes?: { layerId: string; stepId: number; shared: boolean; added: number; modified: number; deleted: number } | null;
 }
 
 /** What a terminal shows. */
@@ -571,8 +577,8 @@ export interface Screen {
  * workspace if the sandbox names none. A call is carried out inside of the sandbox, and the kernel decides what it may. */
 export class Files {
   private constructor();
-  /** The same, carried out in a sandbox; without `followSymlinks` paths with links are refused. */
-  inside(sandbox: AnySandbox, options?: { followSymlinks?: boolean }): Files;
+  /** The same, carried out in a sandbox, or in a change layer; without `followSymlinks` paths with links are refused. */
+  inside(sandbox?: AnySandbox, options?: { followSymlinks?: boolean; layer?: AnyLayer }): Files;
   read(path: string): Promise<Buffer>;
   write(path: string, data: string | Uint8Array): Promise<void>;
   makeDirectory(path: string, options?: { parents?: boolean }): Promise<void>;
@@ -632,6 +638,140 @@ export interface Walk {
   files: string[];
   errors: { path: string; message: string }[];
   truncated: boolean;
+}
+
+// --- Change layers ---
+
+/** What commands write into: a Layer, or the id or name of one. */
+export type AnyLayer = Layer | string;
+
+/** Client.layers: what commands write is kept apart from the real files (docs/layers.md), to be looked at, accepted, dropped and
+ * taken back, file by file.
+ *
+ *     const layer = await client.layers.open({ name: 'agent', cwd: '/work' });
+ *     await client.run('make fix', { cwd: '/work', layer });
+ *     const { changes } = await layer.changes();
+ *     await layer.accept(changes.filter(({ marks }) => !marks.length));
+ */
+export class Layers {
+  private constructor();
+  /** The layer of this name, or id, which is made if there is none; without a name a new one. It lies over what the sandbox
+   * lets commands in `cwd` write, and they have that sandbox when they say none. */
+  open(options?: OpenLayerOptions): Promise<Layer>;
+  /** All of the server's user, or those that lie over a folder, as layer/list tells them; the one used last comes first. */
+  list(options?: { cwd?: string; sizes?: boolean }): Promise<Record<string, any>[]>;
+}
+
+/** Of Layers.open(). */
+export interface OpenLayerOptions {
+  name?: string;
+  /** By default the server's own folder. */
+  cwd?: string;
+  sandbox?: AnySandbox;
+  /** Folders that are left out. */
+  direct?: string[];
+  /** git may commit in it. */
+  git?: boolean;
+  /** That it may take up. */
+  maxBytes?: number;
+}
+
+/** Which changes are meant: paths with what lies below them; changes that were listed, which have to be what they were; or
+ * all. */
+export type Meant = string | Change | (string | Change)[] | { all: true };
+
+/** A change layer, made by Layers.open(). It stays on the disk when it is closed. */
+export class Layer implements AsyncDisposable {
+  private constructor();
+  readonly id: string;
+  readonly name: string | null;
+  /** What it lies over. */
+  readonly roots: string[];
+  /** For people. */
+  readonly warnings: string[];
+  readonly sandbox: AnySandbox | undefined;
+  /** What it would change: all, or of these paths and what lies below them; or what one step changed, against what was there
+   * before. Also while commands run in it. */
+  changes(options?: { paths?: string[]; step?: number }): Promise<Changes>;
+  /** How one path differs from the real one. */
+  diff(path: string | Change, options?: { step?: number; context?: number; maxBytes?: number }): Promise<Diff>;
+  /** What is in a changed file, or what was; of a link its text. */
+  read(path: string | Change, side?: 'layer' | 'real'): Promise<Buffer>;
+  /** Takes changes into the real files; what was there is kept for undo(). What was changed outside meanwhile is left, but for
+   * `force`; and of what is marked only what is named by its own path, but for `marked`. `text`: in place of one file's. */
+  accept(what: Meant, options?: { force?: boolean; marked?: boolean; text?: string; dryRun?: boolean }): Promise<Applied>;
+  /** Throws changes away, for good. While no command runs in it. */
+  drop(what: Meant, options?: { dryRun?: boolean }): Promise<Applied>;
+  /** The same of what one step wrote. */
+  dropStep(step: number, options?: { dryRun?: boolean }): Promise<Applied>;
+  /** Takes back what accept() did, the last time by default. What somebody changed since is left. */
+  undo(options?: { acceptId?: number; paths?: string[]; force?: boolean; dryRun?: boolean }): Promise<Applied>;
+  /** Lets commands that run in it see what others changed in the real files meanwhile. Whether any does. */
+  refresh(): Promise<boolean>;
+  /** Its state, its steps and what was accepted, as layer/info tells it. */
+  info(): Promise<Record<string, any>>;
+  /** The server lets go of it, so that others can have it. Without `keep` it is removed, with all that is in it. */
+  close(options?: { keep?: boolean }): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** What a layer would do to one path of the real files. */
+export interface Change {
+  /** Absolute. */
+  path: string;
+  /** When it is no UTF-8. */
+  pathBase64?: string;
+  /** Of a rename. */
+  from?: string;
+  /** Added, modified, deleted, renamed, of another type, permissions. */
+  kind: 'A' | 'M' | 'D' | 'R' | 'T' | 'm';
+  /** Why somebody should look first. "leaves": a link out of the workspace; "special": no file, and cannot be accepted;
+   * "conflict": the real one was changed meanwhile. */
+  marks: ('executable' | 'leaves' | 'protected' | 'runs-later' | 'set-id' | 'special' | 'conflict')[];
+  /** Who runs or obeys it, with "runs-later". */
+  runBy?: string;
+  size: number;
+  mode: number;
+  binary: boolean;
+  /** That wrote it last. */
+  step: number;
+  /** What it is in the layer. */
+  stamp: string;
+  realStamp: string;
+}
+
+/** What Layer.changes() found, by path. */
+export interface Changes {
+  changes: Change[];
+  counts: { added: number; modified: number; deleted: number; renamed: number; other: number; marked: number;
+    conflicts: number };
+  state: 'quiet' | 'alive' | 'orphaned' | 'suspect';
+  /** What could not be looked at. */
+  problems: string[];
+}
+
+/** How one path differs. */
+export interface Diff {
+  change: Change;
+  /** As `git diff` writes it; null: it is no text, or too large. */
+  unified: string | null;
+  binary: boolean;
+  truncated: boolean;
+  oldSize: number;
+  newSize: number;
+  /** Of what is no text. */
+  oldSha256: string | null;
+  newSha256: string | null;
+}
+
+/** What Layer.accept(), drop() and undo() did. */
+export interface Applied {
+  /** For undo(). */
+  acceptId?: number;
+  done: string[];
+  /** What stays as it is; `detail` ends in the remedy. */
+  left: { path: string; reason: 'conflict' | 'marked' | 'changed' | 'special' | 'suspect' | 'busy' | 'failed' | 'later';
+    detail?: string }[];
 }
 
 // --- Errors ---

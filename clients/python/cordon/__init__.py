@@ -22,6 +22,7 @@ from .errors import (CommandFailed, Disconnected, Error, Forbidden, InputClosed,
                      InvalidRequest, LimitReached, NotAdmitted, NotFound, ProgramNotFound, RpcError,
                      ServerEnded, SessionAttached, SystemRefused, TimedOut, UnknownMethod)
 from .files import Entry, Files, Handle, Metadata, Walk
+from .layers import AnyLayer, Applied, Change, Changes, Diff, Layer, Layers, Left, What
 from .opening import Opening
 from .process import Closed, Denial, Event, Exited, Gap, Output, Process, Result
 from .questions import (Approval, ApprovalRequest, Asked, Decision, Network, PutQuestion, Question,
@@ -31,11 +32,12 @@ from .sessions import Answer, Screen, Session, Sessions, Until
 from . import sync as sync
 
 __all__ = [
-    "Answer", "AnySandbox", "Approval", "ApprovalRequest", "Asked", "Client", "Closed", "Command",
-    "CommandFailed", "Decision", "Denial", "Disconnected", "Entry", "Error", "Event", "Exited", "Files",
-    "Forbidden", "Gap", "Handle", "InputClosed", "InvalidParams", "InvalidRequest", "LimitReached",
+    "Answer", "AnyLayer", "AnySandbox", "Applied", "Approval", "ApprovalRequest", "Asked", "Change",
+    "Changes", "Client", "Closed", "Command", "CommandFailed", "Decision", "Denial", "Diff",
+    "Disconnected", "Entry", "Error", "Event", "Exited", "Files", "Forbidden", "Gap", "Handle",
+    "InputClosed", "InvalidParams", "InvalidRequest", "Layer", "Layers", "Left", "LimitReached",
     "Metadata", "Network", "NotAdmitted", "NotFound", "Opening", "Output", "Patched", "Process",
     "ProgramNotFound", "PutQuestion", "Question", "QuestionAnswer", "Result", "RpcError", "Sandbox",
     "Screen", "ServerEnded", "Session", "SessionAttached", "Sessions", "SystemRefused", "TimedOut",
-    "UnknownMethod", "Until", "Verdict", "Walk", "connect", "run", "spawn",
+    "UnknownMethod", "Until", "Verdict", "Walk", "What", "connect", "run", "spawn",
 ]

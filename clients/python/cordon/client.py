@@ -17,6 +17,8 @@ from . import program
 from . import sandbox as boxes
 from .errors import (Disconnected, Error, RpcError, SessionAttached, SystemRefused, TimedOut, rpc_error)
 from .files import Files, to_path
+from .layers import AnyLayer, Layers
+from .layers import to_json as layer_to_json
 from .opening import Opening
 from .process import OUTPUT_MAX, Collector, Data, Process, Result
 from .questions import Asked, to_approval
@@ -126,6 +128,7 @@ class Client:
         self.on_question = on_question
         self.files = Files(self)
         self.sessions = Sessions(self)
+        self.layers = Layers(self)
         self.handlers: Dict[str, Handler] = {}  # by method, for other requests of the server
         self.on_event: Optional[Callable[[str, Dict[str, Any]], None]] = None  # other notifications
         self._dial, self._name, self._reconnect_for = dial, name, reconnect_for
@@ -234,18 +237,27 @@ class Client:
         joined = os.path.join(to_path(own), text)
         return to_uri(joined if as_is else os.path.normpath(joined))
 
-    def _sandbox(self, sandbox: AnySandbox) -> Any:
-        return boxes.to_json(self.sandbox if sandbox is None else sandbox, self.on_question is not None)
+    def _sandbox(self, sandbox: AnySandbox, layer: AnyLayer = None) -> Any:
+        given = self._given(sandbox, layer)
+        if given is None and layer is not None and self.on_question is None:
+            return None  # of a layer that others made: its own
+        return boxes.to_json(given, self.on_question is not None)
+
+    def _given(self, sandbox: AnySandbox, layer: AnyLayer = None) -> AnySandbox:
+        """In a layer, what that was made with."""
+        if sandbox is None and layer is not None and not isinstance(layer, str):
+            sandbox = layer._sandbox
+        return self.sandbox if sandbox is None else sandbox
 
     async def run(self, argv: Command, cwd: Optional[Path] = None, *, input: Optional[Data] = None,
                   timeout: Optional[float] = None, check: bool = False, max_output: int = OUTPUT_MAX,
                   env: Optional[Mapping[str, str]] = None, extra_env: Optional[Mapping[str, str]] = None,
-                  sandbox: AnySandbox = None, **more: Any) -> Result:
+                  sandbox: AnySandbox = None, layer: AnyLayer = None, **more: Any) -> Result:
         """Runs a command to its end. After `timeout` seconds it is ended, and TimedOut has what it wrote;
         so it is when the call is cancelled. `check`: CommandFailed if it does not end with 0. Of each
         stream the first `max_output` bytes are kept. The rest as of start()."""
         process = await self._start(argv, cwd, {"env": env, "extra_env": extra_env, "sandbox": sandbox,
-                                                "stdin": input is not None, **more})
+                                                "layer": layer, "stdin": input is not None, **more})
         collector = Collector(max_output)
         work = asyncio.ensure_future(process._collect(input, collector))
         try:
@@ -267,21 +279,23 @@ class Client:
     def start(self, argv: Command, cwd: Optional[Path] = None, *, env: Optional[Mapping[str, str]] = None,
               extra_env: Optional[Mapping[str, str]] = None, sandbox: AnySandbox = None, tty: bool = False,
               stdin: bool = False, arg0: Optional[str] = None, size: Optional["tuple[int, int]"] = None,
-              process_id: Optional[str] = None, trace: Sequence[str] = (),
+              process_id: Optional[str] = None, trace: Sequence[str] = (), layer: AnyLayer = None,
               **more: Any) -> "Opening[Process]":
         """Starts a command: a program with its arguments, or a text for `sh -c`. `cwd` is by default the
         server's own folder. `env` None: the server's environment without secrets, and `extra_env`;
         otherwise exactly that. `sandbox` None: that of the client, else what the configuration of the
         server's user says, else workspace-write; only "none" is no sandbox. `stdin`: write() is wanted.
         `size`: (rows, columns) of the terminal that `tty` gives. `trace`: what timeline() tells, of
-        "files", "network" and "exec". `more` are further fields of process/start (docs/protocol.md), such
-        as maxMemoryBytes=1 << 30; what is none is a TypeError."""
+        "files", "network" and "exec". `layer`: a change layer that takes what it writes. `more` are further
+        fields of process/start (docs/protocol.md), such as maxMemoryBytes=1 << 30; what is none is a
+        TypeError."""
         return Opening(self._start(argv, cwd, {
             "env": env, "extra_env": extra_env, "sandbox": sandbox, "tty": tty, "stdin": stdin, "arg0": arg0,
-            "size": size, "process_id": process_id, "trace": trace, **more}))
+            "size": size, "process_id": process_id, "trace": trace, "layer": layer, **more}))
 
     async def _start(self, argv: Command, cwd: Optional[Path], options: Dict[str, Any]) -> Process:
         env, extra, trace, size = (options.pop(name, None) for name in ("env", "extra_env", "trace", "size"))
+        layer: AnyLayer = options.pop("layer", None)
         unknown = sorted(options.keys() - FURTHER - {"process_id", "tty", "stdin", "arg0", "sandbox"})
         if unknown:
             raise TypeError(f"a command has no option {unknown[0]!r}; what it may do is said by sandbox=")
@@ -290,7 +304,9 @@ class Client:
             "processId": process.id, "argv": ["/bin/sh", "-c", argv] if isinstance(argv, str) else
             [os.fspath(word) for word in argv], "cwd": self._uri(cwd), "tty": options.pop("tty", False),
             "env": {**(env or {}), **(extra or {})}, "pipeStdin": options.pop("stdin", False),
-            "arg0": options.pop("arg0", None), "sandbox": self._sandbox(options.pop("sandbox", None)), **options}
+            "arg0": options.pop("arg0", None), "sandbox": self._sandbox(options.pop("sandbox", None), layer), **options}
+        if layer is not None:
+            params["layer"] = layer_to_json(layer)
         if env is None and "envPolicy" not in params:
             params["envPolicy"] = {"inherit": "all", "ignoreDefaultExcludes": False, "exclude": [],
                                    "set": {}, "includeOnly": []}
@@ -341,12 +357,13 @@ class Client:
         return process
 
     async def patch(self, patch: str, cwd: Optional[Path] = None, *, sandbox: AnySandbox = None,
-                    task: str = "apply") -> Patched:
+                    task: str = "apply", layer: AnyLayer = None) -> Patched:
         """Applies a patch in the apply_patch grammar below a folder, all of it or nothing. `task`: "check"
-        and "diff" change nothing."""
-        given = self.sandbox if sandbox is None else sandbox
-        answer = await self.call("patch/apply", {"patch": patch, "cwd": self._uri(cwd), "task": task,
-                                                 "sandbox": boxes.to_json(given)})
+        and "diff" change nothing. `layer`: in place of the real files, those of a change layer."""
+        given = self._given(sandbox, layer)
+        answer = await self.call("patch/apply", {
+            "patch": patch, "cwd": self._uri(cwd), "task": task, "layer": layer_to_json(layer),
+            "sandbox": None if given is None and layer is not None else boxes.to_json(given)})
         error = answer["error"]
         return Patched(answer["applied"], answer["files"], answer["diff"], error and error["message"])
 

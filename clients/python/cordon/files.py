@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 from . import sandbox as boxes
 from .errors import InvalidRequest, NotFound, SystemRefused, rpc_error
+from .layers import AnyLayer
+from .layers import to_json as layer_to_json
 from .opening import Opening
 from .process import Data, to_base64
 from .sandbox import AnySandbox, Path
@@ -92,15 +94,16 @@ class Files:
     _numbers = itertools.count(1)
 
     def __init__(self, client: "Client", sandbox: AnySandbox = None,
-                 follow_symlinks: bool = True) -> None:
+                 follow_symlinks: bool = True, layer: AnyLayer = None) -> None:
         self._client = client
         self._sandbox = sandbox
+        self._layer = layer
         self._follow: Dict[str, Any] = {} if follow_symlinks else {"followSymlinks": False}
 
-    def inside(self, sandbox: AnySandbox, follow_symlinks: bool = True) -> "Files":
-        """The same, carried out in a sandbox; without `follow_symlinks` paths with links in them
-        are refused."""
-        return Files(self._client, sandbox, follow_symlinks)
+    def inside(self, sandbox: AnySandbox = None, follow_symlinks: bool = True, *, layer: AnyLayer = None) -> "Files":
+        """The same, carried out in a sandbox, or in a change layer; without `follow_symlinks` paths with links in
+        them are refused."""
+        return Files(self._client, sandbox, follow_symlinks, layer)
 
     def _uri(self, path: Path) -> str:
         if not os.fspath(path):  # which would be a whole folder, for remove(), too
@@ -108,7 +111,9 @@ class Files:
         return self._client._uri(path, as_is=True)
 
     async def _call(self, method: str, **params: Any) -> Dict[str, Any]:
-        box = boxes.to_json(self._client.sandbox if self._sandbox is None else self._sandbox)
+        box = boxes.to_json(self._client._given(self._sandbox, self._layer))
+        if self._layer is not None:
+            params["layer"] = layer_to_json(self._layer)
         try:
             return await self._client.call(f"fs/{method}", {
                 **params, "sandbox": boxes.with_workspace(box, self._client._uri(None))})

@@ -8,6 +8,8 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, AsyncGenerator, Dict, List, Mapping, Optional, Sequence, Union
 
 from .errors import Disconnected, InvalidRequest
+from .layers import AnyLayer
+from .layers import to_json as layer_to_json
 from .opening import Opening
 from .process import Denial
 from .sandbox import AnySandbox, Path
@@ -34,6 +36,8 @@ class Answer:
     notes: List[str]
     denials: List[Denial] = dataclasses.field(default_factory=list)
     process_id: Optional[str] = None  # with `trace`: for Client.timeline(), also when it has ended
+    # with `layer`, at the end: what its step changed so far: layerId, stepId, shared, added, modified, deleted
+    changes: Optional[Dict[str, Any]] = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +56,7 @@ def _answer(result: Mapping[str, Any]) -> Answer:
     return Answer(result["text"], result["reason"], result["sessionId"], result["exitCode"],
                   result["signal"], base64.b64decode(result["output"]), result["outputBytes"],
                   result["omittedBytes"], result["notes"], result.get("denials", []),
-                  result.get("processId"))
+                  result.get("processId"), result.get("changes"))
 
 
 def _given(**params: Any) -> Dict[str, Any]:
@@ -78,13 +82,14 @@ class Sessions:
                    tty: bool = False, stdin: bool = False, input: Optional[str] = None, screen: bool = False,
                    yield_time: Optional[float] = None, max_output_tokens: Optional[int] = None,
                    env: Optional[Mapping[str, str]] = None, shell: Optional[str] = None,
-                   login: bool = True, until: Optional[Until] = None, trace: Sequence[str] = ()) -> Answer:
+                   login: bool = True, until: Optional[Until] = None, trace: Sequence[str] = (),
+                   layer: AnyLayer = None) -> Answer:
         """Runs shell text until it ends, the time is up (10 seconds), or what `until` says has come. A
         command that goes on is a session with a number, also when the call is cancelled: then nothing of
         its output is lost. `input` is its whole input; with `stdin` it has one for write(). `env` is laid over the server's environment
-        without secrets; `trace` as of Client.start()."""
+        without secrets; `trace` and `layer` as of Client.start()."""
         return _answer(await self._client.call("session/exec", _given(
-            cmd=cmd, cwd=self._client._uri(cwd), sandbox=self._client._sandbox(sandbox), tty=tty,
+            cmd=cmd, cwd=self._client._uri(cwd), sandbox=self._client._sandbox(sandbox, layer), layer=layer_to_json(layer), tty=tty,
             pipeStdin=stdin, stdin=input, screen=screen, yieldTimeMs=_ms(yield_time), maxOutputTokens=max_output_tokens,
             env=None if env is None else dict(env), shell=shell, login=login, until=_until(until),
             trace=list(trace) or None)))
@@ -94,12 +99,13 @@ class Sessions:
               yield_time: Optional[float] = None, max_output_tokens: Optional[int] = None,
               env: Optional[Mapping[str, str]] = None, shell: Optional[str] = None,
               login: bool = True, until: Optional[Until] = None,
-              trace: Sequence[str] = ()) -> "Opening[Session]":
+              trace: Sequence[str] = (), layer: AnyLayer = None) -> "Opening[Session]":
         """As exec(), on a terminal that can be looked at; `async with` ends the session at the end of the
         block."""
         return Opening(self._start(self.exec(
             cmd, cwd, sandbox=sandbox, tty=tty, stdin=stdin, screen=screen and tty, yield_time=yield_time,
-            max_output_tokens=max_output_tokens, env=env, shell=shell, login=login, until=until, trace=trace)))
+            max_output_tokens=max_output_tokens, env=env, shell=shell, login=login, until=until, trace=trace,
+            layer=layer)))
 
     async def _start(self, answer: Any) -> "Session":
         return Session(self, await answer)

@@ -22,12 +22,14 @@ from .errors import Disconnected as _Disconnected
 from .errors import Error as _Error
 from .files import Files as _Files
 from .files import Handle as _Handle
+from .layers import Layer as _Layer
+from .layers import Layers as _Layers
 from .opening import Opening as _Opening
 from .process import Process as _Process
 from .sessions import Session as _Session
 from .sessions import Sessions as _Sessions
 
-_OBJECTS = (_client.Client, _Files, _Handle, _Process, _Session, _Sessions)
+_OBJECTS = (_client.Client, _Files, _Handle, _Layer, _Layers, _Process, _Session, _Sessions)
 
 
 class _Loop:

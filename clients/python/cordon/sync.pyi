@@ -1,12 +1,15 @@
 # The types of sync.py, made of those of the package by `scripts/clients write`; write there, and not here.
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Union
 from .client import Command, Handler, Patched
 from .files import BLOCK, Entry, Metadata, Walk
+from .layers import Applied, Change, Changes, Diff, What
 from .process import OUTPUT_MAX, Data, Event, Exited, Result
 from .questions import Asked
 from .sandbox import AnySandbox, Path
 from .sessions import Answer, Screen, Until
 from typing import Callable
+
+AnyLayer = Union["Layer", str, None]
 
 class Client:
     """A connection, made by connect() or spawn(); `async with` closes it."""
@@ -17,6 +20,7 @@ class Client:
     on_question: Optional[Asked]
     files: Files
     sessions: Sessions
+    layers: Layers
     handlers: Dict[str, Handler]
     on_event: Optional[Callable[[str, Dict[str, Any]], None]]
 
@@ -30,20 +34,21 @@ class Client:
         `timeout` seconds without an answer, when nobody knows whether it was carried out."""
         ...
 
-    def run(self, argv: Command, cwd: Optional[Path]=None, *, input: Optional[Data]=None, timeout: Optional[float]=None, check: bool=False, max_output: int=OUTPUT_MAX, env: Optional[Mapping[str, str]]=None, extra_env: Optional[Mapping[str, str]]=None, sandbox: AnySandbox=None, **more: Any) -> Result:
+    def run(self, argv: Command, cwd: Optional[Path]=None, *, input: Optional[Data]=None, timeout: Optional[float]=None, check: bool=False, max_output: int=OUTPUT_MAX, env: Optional[Mapping[str, str]]=None, extra_env: Optional[Mapping[str, str]]=None, sandbox: AnySandbox=None, layer: AnyLayer=None, **more: Any) -> Result:
         """Runs a command to its end. After `timeout` seconds it is ended, and TimedOut has what it wrote;
         so it is when the call is cancelled. `check`: CommandFailed if it does not end with 0. Of each
         stream the first `max_output` bytes are kept. The rest as of start()."""
         ...
 
-    def start(self, argv: Command, cwd: Optional[Path]=None, *, env: Optional[Mapping[str, str]]=None, extra_env: Optional[Mapping[str, str]]=None, sandbox: AnySandbox=None, tty: bool=False, stdin: bool=False, arg0: Optional[str]=None, size: Optional[tuple[int, int]]=None, process_id: Optional[str]=None, trace: Sequence[str]=(), **more: Any) -> Process:
+    def start(self, argv: Command, cwd: Optional[Path]=None, *, env: Optional[Mapping[str, str]]=None, extra_env: Optional[Mapping[str, str]]=None, sandbox: AnySandbox=None, tty: bool=False, stdin: bool=False, arg0: Optional[str]=None, size: Optional[tuple[int, int]]=None, process_id: Optional[str]=None, trace: Sequence[str]=(), layer: AnyLayer=None, **more: Any) -> Process:
         """Starts a command: a program with its arguments, or a text for `sh -c`. `cwd` is by default the
         server's own folder. `env` None: the server's environment without secrets, and `extra_env`;
         otherwise exactly that. `sandbox` None: that of the client, else what the configuration of the
         server's user says, else workspace-write; only "none" is no sandbox. `stdin`: write() is wanted.
         `size`: (rows, columns) of the terminal that `tty` gives. `trace`: what timeline() tells, of
-        "files", "network" and "exec". `more` are further fields of process/start (docs/protocol.md), such
-        as maxMemoryBytes=1 << 30; what is none is a TypeError."""
+        "files", "network" and "exec". `layer`: a change layer that takes what it writes. `more` are further
+        fields of process/start (docs/protocol.md), such as maxMemoryBytes=1 << 30; what is none is a
+        TypeError."""
         ...
 
     def take_up(self, process_id: str) -> Process:
@@ -51,9 +56,9 @@ class Client:
         retained of its output."""
         ...
 
-    def patch(self, patch: str, cwd: Optional[Path]=None, *, sandbox: AnySandbox=None, task: str='apply') -> Patched:
+    def patch(self, patch: str, cwd: Optional[Path]=None, *, sandbox: AnySandbox=None, task: str='apply', layer: AnyLayer=None) -> Patched:
         """Applies a patch in the apply_patch grammar below a folder, all of it or nothing. `task`: "check"
-        and "diff" change nothing."""
+        and "diff" change nothing. `layer`: in place of the real files, those of a change layer."""
         ...
 
     def explain(self, argv: Optional[Sequence[str]]=None, cwd: Optional[Path]=None, *, path: Optional[Path]=None, access: str='read', host: Optional[str]=None, sandbox: AnySandbox=None) -> Dict[str, Any]:
@@ -166,14 +171,14 @@ class Sessions:
     seconds."""
 
 
-    def exec(self, cmd: str, cwd: Optional[Path]=None, *, sandbox: AnySandbox=None, tty: bool=False, stdin: bool=False, input: Optional[str]=None, screen: bool=False, yield_time: Optional[float]=None, max_output_tokens: Optional[int]=None, env: Optional[Mapping[str, str]]=None, shell: Optional[str]=None, login: bool=True, until: Optional[Until]=None, trace: Sequence[str]=()) -> Answer:
+    def exec(self, cmd: str, cwd: Optional[Path]=None, *, sandbox: AnySandbox=None, tty: bool=False, stdin: bool=False, input: Optional[str]=None, screen: bool=False, yield_time: Optional[float]=None, max_output_tokens: Optional[int]=None, env: Optional[Mapping[str, str]]=None, shell: Optional[str]=None, login: bool=True, until: Optional[Until]=None, trace: Sequence[str]=(), layer: AnyLayer=None) -> Answer:
         """Runs shell text until it ends, the time is up (10 seconds), or what `until` says has come. A
         command that goes on is a session with a number, also when the call is cancelled: then nothing of
         its output is lost. `input` is its whole input; with `stdin` it has one for write(). `env` is laid over the server's environment
-        without secrets; `trace` as of Client.start()."""
+        without secrets; `trace` and `layer` as of Client.start()."""
         ...
 
-    def start(self, cmd: str, cwd: Optional[Path]=None, *, sandbox: AnySandbox=None, tty: bool=True, stdin: bool=False, screen: bool=True, yield_time: Optional[float]=None, max_output_tokens: Optional[int]=None, env: Optional[Mapping[str, str]]=None, shell: Optional[str]=None, login: bool=True, until: Optional[Until]=None, trace: Sequence[str]=()) -> Session:
+    def start(self, cmd: str, cwd: Optional[Path]=None, *, sandbox: AnySandbox=None, tty: bool=True, stdin: bool=False, screen: bool=True, yield_time: Optional[float]=None, max_output_tokens: Optional[int]=None, env: Optional[Mapping[str, str]]=None, shell: Optional[str]=None, login: bool=True, until: Optional[Until]=None, trace: Sequence[str]=(), layer: AnyLayer=None) -> Session:
         """As exec(), on a terminal that can be looked at; `async with` ends the session at the end of the
         block."""
         ...
@@ -236,9 +241,9 @@ class Files:
     """Client.files, and what Files.inside() gives."""
 
 
-    def inside(self, sandbox: AnySandbox, follow_symlinks: bool=True) -> Files:
-        """The same, carried out in a sandbox; without `follow_symlinks` paths with links in them
-        are refused."""
+    def inside(self, sandbox: AnySandbox=None, follow_symlinks: bool=True, *, layer: AnyLayer=None) -> Files:
+        """The same, carried out in a sandbox, or in a change layer; without `follow_symlinks` paths with links in
+        them are refused."""
         ...
 
     def read(self, path: Path) -> bytes:
@@ -303,4 +308,74 @@ class Handle:
         ...
 
     def __enter__(self) -> Handle: ...
+    def __exit__(self, *_: object) -> None: ...
+
+class Layers:
+    """Client.layers."""
+
+
+    def open(self, name: Optional[str]=None, cwd: Optional[Path]=None, *, sandbox: AnySandbox=None, direct: Sequence[Path]=(), git: bool=False, max_bytes: int=0) -> Layer:
+        """The layer of this name, or id, which is made if there is none; without a name a new one. It lies over what a
+        sandbox lets commands in `cwd` write, and they have that sandbox when they say none. `direct`: folders that are left
+        out. `git`: git may commit in it. `async with` lets go of it at the end of the block; it stays on the disk."""
+        ...
+
+    def list(self, cwd: Optional[Path]=None, *, sizes: bool=False) -> List[Dict[str, Any]]:
+        """All layers of the server's user, or those that lie over a folder, as layer/list tells them; the one used last
+        comes first. `sizes`: with what they take up."""
+        ...
+
+class Layer:
+    """A change layer, made by Layers.open()."""
+
+    id: str
+    name: Optional[str]
+    roots: List[str]
+    warnings: List[str]
+
+    def changes(self, paths: Optional[Sequence[Path]]=None, *, step: Optional[int]=None) -> Changes:
+        """What it would change: all, or of these paths and what lies below them; or what one step changed, against what was
+        there before. Also while commands run in it."""
+        ...
+
+    def diff(self, path: Union[Path, Change], *, step: Optional[int]=None, context: int=3, max_bytes: int=1 << 20) -> Diff:
+        """How one path differs from the real one, with so many lines around each difference."""
+        ...
+
+    def read(self, path: Union[Path, Change], side: Literal['layer', 'real']='layer') -> bytes:
+        """What is in a changed file, or what was; of a link its text."""
+        ...
+
+    def accept(self, what: What=None, *, all: bool=False, force: bool=False, marked: bool=False, dry_run: bool=False) -> Applied:
+        """Takes changes into the real files; what was there is kept for undo(). What was changed outside meanwhile is left,
+        but for `force`; and of what is marked only what is named by its own path, but for `marked`."""
+        ...
+
+    def accept_text(self, what: Union[Path, Change], text: str) -> Applied:
+        """Takes this text in place of a changed file's: a part of its differences. The rest stays in the layer."""
+        ...
+
+    def drop(self, what: What=None, *, all: bool=False, step: Optional[int]=None, dry_run: bool=False) -> Applied:
+        """Throws changes away, for good; or what one step wrote. While no command runs in it."""
+        ...
+
+    def undo(self, accept_id: Optional[int]=None, paths: Optional[Sequence[Path]]=None, *, force: bool=False, dry_run: bool=False) -> Applied:
+        """Takes back what accept() did, the last time by default: the real files are what they were, and the changes in the
+        layer again. What somebody changed since is left."""
+        ...
+
+    def refresh(self) -> bool:
+        """Lets commands that run in it see what others changed in the real files meanwhile. Whether any does."""
+        ...
+
+    def info(self) -> Dict[str, Any]:
+        """Its state, its steps and what was accepted, as layer/info tells it."""
+        ...
+
+    def close(self, *, keep: bool=True) -> None:
+        """The server lets go of it, so that others can have it: at once, or when what runs in it has ended. Without `keep` it
+        is removed, with all that is in it."""
+        ...
+
+    def __enter__(self) -> Layer: ...
     def __exit__(self, *_: object) -> None: ...

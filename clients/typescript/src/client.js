@@ -7,6 +7,7 @@ import { inspect } from 'node:util';
 
 import { Disconnected, RpcError, SessionAttached, SystemRefused, TimedOut, rpcError } from './errors.js';
 import { Files } from './files.js';
+import { Layers, layerToWire } from './layers.js';
 import { Process } from './process.js';
 import { serve } from './program.js';
 import { only, toPath, toUri, toWire } from './sandbox.js';
@@ -18,7 +19,7 @@ const TIMELINE_WAIT_MS = 60000; // of one session/events
 const TAKEN_BACK = ['session/exec', 'session/write', 'session/wait', 'session/events'];
 const OPTIONS = ['sandbox', 'onQuestion', 'timeoutMs', 'name'];
 const OF_START = [ // the last ones are fields of process/start
-  'cwd', 'env', 'extraEnv', 'sandbox', 'tty', 'stdin', 'size', 'processId', 'arg0', 'trace', 'envPolicy', 'metadata',
+  'cwd', 'env', 'extraEnv', 'sandbox', 'layer', 'tty', 'stdin', 'size', 'processId', 'arg0', 'trace', 'envPolicy', 'metadata',
   'enforceManagedNetwork', 'managedNetwork', 'networkProxy', 'maxMemoryBytes', 'maxCpuTimeMs', 'maxPids', 'maxFileBytes',
   'maxFiles', 'maxAddressSpaceBytes', 'spoolBytes',
 ];
@@ -59,6 +60,7 @@ export class Client {
   info = {};
   files = new Files(this);
   sessions = new Sessions(this);
+  layers = new Layers(this);
   handlers = {}; // by method, for other requests of the server
   onEvent = () => {}; // other notifications
   #dial;
@@ -158,8 +160,15 @@ export class Client {
     return text.startsWith('file:') ? text : toUri(path.resolve(toPath(this.info.cwd ?? 'file:///'), text));
   }
 
-  sandboxOf(sandbox) {
-    return toWire(sandbox ?? this.sandbox, Boolean(this.onQuestion));
+  sandboxOf(sandbox, layer) {
+    const given = this.given(sandbox, layer);
+    if (layer && given === undefined && !this.onQuestion) return null; // of a layer that others made: its own
+    return toWire(given, Boolean(this.onQuestion));
+  }
+
+  /** In a layer, what that was made with. */
+  given(sandbox, layer) {
+    return sandbox ?? layer?.sandbox ?? this.sandbox;
   }
 
   async run(argv, options = {}) {
@@ -177,12 +186,12 @@ export class Client {
 
   async start(argv, options = {}) {
     only(options, OF_START);
-    const { cwd, env, extraEnv, sandbox, tty = false, stdin = false, size, processId, ...more } = options;
+    const { cwd, env, extraEnv, sandbox, layer, tty = false, stdin = false, size, processId, ...more } = options;
     const process = new Process(this, processId ?? randomUUID());
     const params = {
       processId: process.id, argv: typeof argv === 'string' ? ['/bin/sh', '-c', argv] : argv,
       cwd: this.uriOf(cwd), env: { ...env, ...extraEnv }, tty, pipeStdin: stdin,
-      sandbox: this.sandboxOf(sandbox), ...more,
+      sandbox: this.sandboxOf(sandbox, layer), ...(layer && { layer: layerToWire(layer) }), ...more,
     };
     if (!env && !more.envPolicy) params.envPolicy = ALL_BUT_SECRETS;
     if (size) [params.rows, params.columns] = size;
@@ -198,9 +207,11 @@ export class Client {
     return process;
   }
 
-  async patch(patch, { cwd, sandbox, task = 'apply' } = {}) {
+  async patch(patch, { cwd, sandbox, layer, task = 'apply' } = {}) {
+    const given = this.given(sandbox, layer);
     const { applied, files, diff, error } = await this.call('patch/apply', {
-      patch, cwd: this.uriOf(cwd), task, sandbox: toWire(sandbox ?? this.sandbox),
+      patch, cwd: this.uriOf(cwd), task, ...(layer && { layer: layerToWire(layer) }),
+      sandbox: layer && given === undefined ? null : toWire(given),
     });
     return { applied, files, diff, error: error && error.message };
   }

@@ -1,6 +1,7 @@
 // Files on the server's host. With a sandbox a call is carried out inside of it, and the kernel
 // decides what it may.
 import { InvalidRequest, NotFound, SystemRefused, rpcError } from './errors.js';
+import { layerToWire } from './layers.js';
 import { toPath, toWire, withWorkspace } from './sandbox.js';
 
 const BLOCK = 1 << 20; // bytes of fs/readBlock and fs/writeBlock
@@ -43,15 +44,17 @@ export class Handle {
 export class Files {
   #client;
   #sandbox;
+  #layer;
   #follow;
 
-  constructor(client, sandbox, { followSymlinks = true } = {}) {
+  constructor(client, sandbox, { followSymlinks = true, layer } = {}) {
     this.#client = client;
     this.#sandbox = sandbox;
+    this.#layer = layer;
     this.#follow = followSymlinks ? {} : { followSymlinks };
   }
 
-  /** The same, carried out in a sandbox. */
+  /** The same, carried out in a sandbox, or a layer. */
   inside(sandbox, options) {
     return new Files(this.#client, sandbox, options);
   }
@@ -62,9 +65,10 @@ export class Files {
   }
 
   async #call(method, params) {
-    const sandbox = withWorkspace(toWire(this.#sandbox ?? this.#client.sandbox), this.#client.uriOf());
+    const sandbox = withWorkspace(toWire(this.#client.given(this.#sandbox, this.#layer)), this.#client.uriOf());
+    const layer = this.#layer && { layer: layerToWire(this.#layer) };
     try {
-      return await this.#client.call(`fs/${method}`, { ...params, sandbox });
+      return await this.#client.call(`fs/${method}`, { ...params, ...layer, sandbox });
     } catch (error) {
       if (!SAYS_NOT_OF_WHAT.some((kind) => error instanceof kind)) throw error;
       const names = [params.path, params.sourcePath, params.destinationPath].filter(Boolean).map(toPath).join(' to ');

@@ -6,5 +6,6 @@ export {
   UnknownMethod,
 } from './errors.js';
 export { Files, Handle } from './files.js';
+export { Layer, Layers } from './layers.js';
 export { Process, Result } from './process.js';
 export { Session, Sessions } from './sessions.js';

@@ -1,10 +1,11 @@
 // The calls of a model (session/...), which only Cordon's server has: shell text in, and the text that
 // a model is to see out.
 import { Disconnected, InvalidRequest, RpcError } from './errors.js';
+import { layerToWire } from './layers.js';
 import { only } from './sandbox.js';
 
 const OF_CALL = ['signal', 'timeoutMs', 'until', 'yieldTimeMs', 'maxOutputTokens'];
-const OF_EXEC = [...OF_CALL, 'cwd', 'sandbox', 'tty', 'stdin', 'input', 'screen', 'rows', 'columns', 'env', 'shell', 'login',
+const OF_EXEC = [...OF_CALL, 'cwd', 'sandbox', 'layer', 'tty', 'stdin', 'input', 'screen', 'rows', 'columns', 'env', 'shell', 'login',
   'threadId', 'trace'];
 
 const answered = (result) => ({
@@ -28,9 +29,10 @@ export class Sessions {
 
   async exec(cmd, options = {}) {
     only(options, OF_EXEC);
-    const [{ cwd, sandbox, input, stdin = false, ...params }, how] = split(options);
+    const [{ cwd, sandbox, layer, input, stdin = false, ...params }, how] = split(options);
     return answered(await this.#client.call('session/exec', {
-      cmd, cwd: this.#client.uriOf(cwd), sandbox: this.#client.sandboxOf(sandbox), pipeStdin: stdin,
+      cmd, cwd: this.#client.uriOf(cwd), sandbox: this.#client.sandboxOf(sandbox, layer), pipeStdin: stdin,
+      ...(layer && { layer: layerToWire(layer) }),
       ...(input !== undefined && { stdin: input }), ...params,
     }, how));
   }
