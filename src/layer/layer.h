@@ -157,6 +157,8 @@ const char *layer_id(const struct layer *layer);
 const char *layer_name(const struct layer *layer); /* the id if it has none */
 const char *layer_folder(const struct layer *layer);
 int layer_fd(const struct layer *layer); /* of its folder; the layer's */
+bool layer_is_in_memory(
+    const struct layer *layer); /* no disk can keep it: it goes with the machine */
 bool layer_has_git(const struct layer *layer);
 enum layer_state layer_state(const struct layer *layer);
 const struct layer_root *layer_roots(const struct layer *layer, size_t *ret_len);
@@ -190,6 +192,9 @@ int layer_refresh(struct layer *layer, struct err *err);
 /* Takes a step out of the stack, with what it wrote; quiet only. ERR_CONFLICT names the path that a later step has
  * changed, too. */
 int layer_undo_step(struct layer *layer, int number, struct err *err);
+
+/* Steps in which nothing is (any more: it was taken or dropped) go; nothing when not quiet. */
+int layer_tidy(struct layer *layer, struct err *err);
 
 /* O_PATH descriptor of the directory in which root `root` lies really; ERR_CONFLICT when it is another than the
  * layer was made for. `up` of a step: -1 with ERR_NOT_FOUND when that wrote nothing there. The caller closes. */

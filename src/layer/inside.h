@@ -1,0 +1,145 @@
+/* What the files of this room that keep a layer share: layer.c opens, store.c has the disk, cover.c and step.c what
+ * is mounted, squash.c what becomes of steps. Nobody else reads it. */
+#pragma once
+
+#include "layer/layer.h"
+#include "layer/layer_json.h"
+#include "sandbox/linux/overlay.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define LAYER_MOUNT_NAME "cordon-layer-" /* and the id: the source of its mounts */
+
+enum {
+    STEPS_MAX = 64,    /* more are squashed: 64 lower layers are mounted in 0.5 ms */
+    STEP_NAME_MAX = 16 /* "0007" */
+};
+
+struct layer {
+    struct layer_record record;
+    char *folder;          /* canonical */
+    int fd;                /* of it */
+    int lock;              /* -1: for reading alone */
+    bool is_adopted;       /* the lock is another's: so are the commands in it */
+    bool is_alive_outside; /* and they live */
+    bool is_held;          /* for reading: somebody else has the lock */
+    bool is_suspect;
+    bool has_stepped; /* there is, or was, a step */
+    const char *held_by;
+
+    struct step_record *records; /* by number */
+    size_t records_len;
+    size_t records_cap;
+    struct layer_step *steps; /* the same without what is ours alone; borrows from `records` */
+    int last_number;          /* given to a step, perhaps one that is gone */
+
+    struct sandbox_view view;
+    struct strv view_roots; /* `view.roots` */
+    struct strv real;       /* absolute: what lies below roots and is shown as it really is */
+    bool *is_covered;       /* of each root: the map had it, so it has to be there */
+    struct overlay_namespace space;
+    unsigned launches; /* open */
+    int first_status;  /* of the step's only command that has ended; -1 */
+    uint64_t bytes;    /* counted last, with max_bytes */
+    void (*on_quiet)(void *data, struct layer *layer);
+    void *on_quiet_data;
+};
+
+/* --- store.c: the disk --- */
+
+enum store_base {
+    STORE_STATE,
+    STORE_VAR_TMP,
+    STORE_MEMORY,
+    STORE_BASES,
+};
+
+/* A descriptor of the folder of layers, made when it is missing and `makes`; ERR_NOT_FOUND when it is not there.
+ * `ret_path`: canonical; the caller frees. */
+int store_open_base(enum store_base base, bool makes, char **ret_path, struct err *err);
+
+/* The folder of a layer in it; checked. */
+int store_open_layer(int base, const char *id, struct err *err);
+
+/* The file of that name in `dir`, whole; ERR_NOT_FOUND where there is none. */
+int store_read(int dir, const char *name, struct buf *ret, struct err *err);
+
+/* Puts it in the place of what is there, whole or not at all. */
+int store_write(int dir, const char *name, const struct buf *text, struct err *err);
+
+/* Makes a folder of ours, or opens it. */
+int store_make_dir(int dir, const char *name, mode_t mode, struct err *err);
+
+/* Moves `name` in `dir` to the trash of the layer; nothing where there is none. */
+int store_discard(const struct layer *layer, int dir, const char *name, struct err *err);
+
+/* Removes all in the folder `trash`, which is on one file system, however deep it is. */
+int store_drain(int trash, struct err *err);
+
+/* Empties the trash of the layer. */
+int store_empty_trash(const struct layer *layer, struct err *err);
+
+/* Calls `each` with the name of every entry but "." and "..", until it returns something else than 0, which is
+ * returned. -1 also when the folder cannot be read; a missing one is empty. */
+int store_list(int dir, const char *name, int (*each)(void *data, const char *name), void *data,
+               struct err *err);
+
+/* "roots/0/0007", "steps/0007.json"; `ret` has to have room for it */
+enum { STORE_NAME_MAX = 64 };
+void store_step_dir(size_t root, int step, const char *part, char ret[STORE_NAME_MAX]);
+void store_step_file(int step, char ret[STORE_NAME_MAX]);
+
+/* A number as in the name of a step; 0: none. */
+int store_step_number(const char *text, const char *suffix);
+
+const char *store_boot(void); /* this boot's id; static */
+
+/* The bytes that the steps of the layer have on the disk. */
+int store_count_bytes(const struct layer *layer, uint64_t *ret, struct err *err);
+
+/* --- layer.c --- */
+
+int layer_save(const struct layer *layer, struct err *err); /* layer.json */
+int layer_save_step(const struct layer *layer, const struct step_record *record, struct err *err);
+struct step_record *layer_step_find(const struct layer *layer, int number); /* NULL: none */
+struct step_record *layer_step_add(struct layer *layer, int number);
+void layer_steps_changed(struct layer *layer); /* after every change of `records` */
+int layer_read_steps(struct layer *layer, struct err *err);
+
+/* Who has the lock, for people; the caller frees. NULL: nobody. */
+char *layer_holder(const struct layer *layer);
+
+struct layer *layer_open_at(int base, const char *base_path, const char *id, enum layer_use use,
+                            const char *held_by, struct err *err);
+
+/* Removes what is left of layers that are gone. */
+void layer_sweep(int base);
+
+/* Moves an empty layer, which has no step yet, to another folder of layers. */
+int layer_move(struct layer *layer, enum store_base base, struct err *err);
+
+/* --- step.c --- */
+
+void step_view_init(struct layer *layer);
+
+/* Sets its base time back as far as the wall clock was since it began. */
+void step_settle_clock(struct step_record *record);
+
+/* Takes the step out, with all that it wrote. */
+int step_remove(struct layer *layer, int number, struct err *err);
+
+/* After a kill: steps that have begun have ended. */
+int step_recover(struct layer *layer, struct err *err);
+
+/* --- squash.c --- */
+
+/* Merges the oldest steps until there are at most STEPS_MAX - 1. */
+int squash_steps(struct layer *layer, struct err *err);
+int squash_recover(struct layer *layer, struct err *err);
+
+/* --- orphan.c --- */
+
+/* Waits until no process of an earlier holder has the layer mounted. */
+int orphan_wait(const struct layer *layer, struct err *err);

@@ -1,0 +1,293 @@
+/* All layers of a user: listed, found by id, by name or by where one stands, and removed when nobody wants them.
+ *
+ * There are up to three folders of them (store.c); an id is in one alone. A layer whose files cannot be read is named
+ * to whoever lists, and is in nobody else's way: nothing is done about it but by its id. */
+#include "layer/inside.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* --- each of them --- */
+
+struct scan {
+    int base;
+    const char *path; /* of the folder */
+    int (*each)(void *data, int base, const char *path, const char *id);
+    void *data;
+};
+
+static int scan_name(void *data, const char *name)
+{
+    const struct scan *scan = data;
+
+    return layer_id_is_valid(name) ? scan->each(scan->data, scan->base, scan->path, name) : 0;
+}
+
+/* A folder that cannot be had keeps nobody from the others: `ret_problems` gets a line. */
+static int scan_layers(int (*each)(void *data, int base, const char *path, const char *id),
+                       void *data, struct strv *ret_problems, struct err *err)
+{
+    for (int base = 0; base < STORE_BASES; base++) {
+        AUTO_FREE char *path = NULL;
+        AUTO_CLOSE int fd = store_open_base((enum store_base)base, false, &path, err);
+        struct scan scan = {.base = fd, .path = path, .each = each, .data = data};
+        int result;
+
+        if (fd < 0) {
+            if (err->code != ERR_NOT_FOUND)
+                strv_push(ret_problems, err->msg);
+            continue;
+        }
+        result = store_list(fd, ".", scan_name, &scan, err);
+        if (result)
+            return result;
+    }
+    return 0;
+}
+
+/* --- listing --- */
+
+struct listing {
+    bool counts_bytes;
+    struct layer_infos *infos;
+    struct strv *problems;
+};
+
+static int count_entry(void *data, const char *name)
+{
+    size_t *count = data;
+
+    if (store_step_number(name, ""))
+        ++*count;
+    return 0;
+}
+
+static void describe(const struct layer *layer, bool counts_bytes, struct layer_info *ret)
+{
+    const struct layer_record *record = &layer->record;
+    struct err ignored;
+
+    *ret = (struct layer_info){
+        .id = alloc_str(record->id),
+        .name = alloc_str(record->name),
+        .state = layer_state(layer),
+        .held_by = layer_holder(layer),
+        .created = record->created,
+        .used = record->created,
+        .roots = alloc_zero(record->roots_len + 1, sizeof *ret->roots),
+        .roots_len = record->roots_len,
+        .steps = layer->records_len,
+    };
+    for (size_t i = 0; i < record->roots_len; i++) {
+        ret->roots[i] = record->roots[i];
+        ret->roots[i].path = alloc_str(record->roots[i].path);
+    }
+    for (size_t i = 0; i < layer->records_len; i++) {
+        const struct layer_step *step = &layer->records[i].step;
+
+        ret->used = step->ended.tv_sec ? step->ended : step->begun;
+    }
+    store_list(layer->fd, "accepted", count_entry, &ret->accepts, &ignored);
+    if (counts_bytes && store_count_bytes(layer, &ret->bytes, &ignored))
+        ret->bytes = 0;
+}
+
+static int list_one(void *data, int base, const char *path, const char *id)
+{
+    struct listing *listing = data;
+    struct layer_infos *infos = listing->infos;
+    struct err why;
+    struct layer *layer = layer_open_at(base, path, id, LAYER_READ, NULL, &why);
+
+    if (!layer) {
+        if (why.code != ERR_NOT_FOUND) /* somebody is just making or removing it */
+            strv_push(listing->problems, why.msg);
+        return 0;
+    }
+    infos->items = alloc_grow(infos->items, infos->len, &infos->cap, sizeof *infos->items);
+    describe(layer, listing->counts_bytes, &infos->items[infos->len++]);
+    layer_close(layer);
+    return 0;
+}
+
+/* Newest use first. */
+static int compare_infos(const void *a, const void *b)
+{
+    const struct layer_info *one = a;
+    const struct layer_info *other = b;
+
+    if (one->used.tv_sec != other->used.tv_sec)
+        return one->used.tv_sec > other->used.tv_sec ? -1 : 1;
+    if (one->used.tv_nsec != other->used.tv_nsec)
+        return one->used.tv_nsec > other->used.tv_nsec ? -1 : 1;
+    return strcmp(one->id, other->id);
+}
+
+int layers_list(bool counts_bytes, struct layer_infos *ret, struct strv *ret_problems,
+                struct err *err)
+{
+    struct listing listing = {.counts_bytes = counts_bytes, .infos = ret, .problems = ret_problems};
+
+    if (scan_layers(list_one, &listing, ret_problems, err))
+        return -1;
+    if (ret->len)
+        qsort(ret->items, ret->len, sizeof *ret->items, compare_infos);
+    return 0;
+}
+
+void layer_infos_done(struct layer_infos *infos)
+{
+    for (size_t i = 0; i < infos->len; i++) {
+        struct layer_info *info = &infos->items[i];
+
+        free(info->id);
+        free(info->name);
+        free(info->held_by);
+        for (size_t j = 0; j < info->roots_len; j++)
+            free(info->roots[j].path);
+        free(info->roots);
+    }
+    free(infos->items);
+    *infos = (struct layer_infos){0};
+}
+
+/* --- finding one --- */
+
+/* The depth of the deepest root that `cwd` lies in, from 1 on; 0: none. */
+static size_t depth_of(const struct layer_info *info, const char *cwd)
+{
+    size_t depth = 0;
+
+    for (size_t i = 0; i < info->roots_len; i++) {
+        const char *path = info->roots[i].path;
+
+        if (!info->roots[i].is_direct && path_is_within(cwd, path) && path_depth(path) + 1 > depth)
+            depth = path_depth(path) + 1;
+    }
+    return depth;
+}
+
+static const struct layer_info *find_by_cwd(const struct layer_infos *infos, const char *cwd)
+{
+    const struct layer_info *best = NULL;
+    size_t best_depth = 0;
+
+    for (size_t i = 0; cwd && i < infos->len; i++) {
+        size_t depth = depth_of(&infos->items[i], cwd);
+
+        if (depth > best_depth) {
+            best = &infos->items[i];
+            best_depth = depth;
+        }
+    }
+    return best;
+}
+
+static const struct layer_info *find_by_name(const struct layer_infos *infos, const char *name)
+{
+    for (size_t i = 0; i < infos->len; i++)
+        if (str_eq(infos->items[i].name, name) || str_eq(infos->items[i].id, name))
+            return &infos->items[i];
+    return NULL;
+}
+
+static int fail_unknown(const struct layer_infos *infos, const char *name, const char *cwd,
+                        const struct strv *problems, struct err *err)
+{
+    AUTO(buf_done) struct buf names;
+
+    buf_init(&names, 120);
+    for (size_t i = 0; i < infos->len; i++)
+        if (!buf_appendf(&names, "%s%s", i ? ", " : "",
+                         infos->items[i].name ? infos->items[i].name : infos->items[i].id))
+            break;
+    if (problems->len)
+        return err_set(err, ERR_NOT_FOUND, "no layer can be found as %s: %s",
+                       name ? name : "the last one", problems->items[0]);
+    if (!infos->len)
+        return err_set(err, ERR_NOT_FOUND, "there is no layer%s%s; there are none at all",
+                       name ? " " : "", name ? name : "");
+    if (!name)
+        return err_set(err, ERR_NOT_FOUND, "no layer lies over %s; there are: %s", cwd ? cwd : "it",
+                       names.data);
+    return err_set(err, ERR_NOT_FOUND, "there is no layer %s; there are: %s", name, names.data);
+}
+
+/* ERR_NOT_FOUND when no folder has it. */
+static struct layer *open_by_id(const char *id, enum layer_use use, const char *held_by,
+                                struct err *err)
+{
+    for (int base = 0; base < STORE_BASES; base++) {
+        AUTO_FREE char *path = NULL;
+        AUTO_CLOSE int fd = store_open_base((enum store_base)base, false, &path, err);
+        struct layer *layer = fd < 0 ? NULL : layer_open_at(fd, path, id, use, held_by, err);
+
+        if (layer || (fd >= 0 && err->code != ERR_NOT_FOUND))
+            return layer;
+    }
+    err_set(err, ERR_NOT_FOUND, "there is no layer %s", id);
+    return NULL;
+}
+
+struct layer *layer_open(const char *name, const char *cwd, enum layer_use use, const char *held_by,
+                         struct err *err)
+{
+    AUTO(layer_infos_done) struct layer_infos infos = {0};
+    AUTO(strv_done) struct strv problems = {0};
+    const struct layer_info *info;
+
+    if (name && layer_id_is_valid(name)) {
+        struct layer *layer = open_by_id(name, use, held_by, err);
+
+        if (layer || err->code != ERR_NOT_FOUND)
+            return layer;
+    } else if (name && layer_name_check(name, err)) {
+        return NULL;
+    }
+    if (layers_list(false, &infos, &problems, err))
+        return NULL;
+    info = name ? find_by_name(&infos, name) : find_by_cwd(&infos, cwd);
+    if (info)
+        return open_by_id(info->id, use, held_by, err);
+    fail_unknown(&infos, name, cwd, &problems, err);
+    return NULL;
+}
+
+/* --- those that nobody wants --- */
+
+int layers_prune(uint64_t age_s, bool with_changes, struct strv *ret_gone, struct err *err)
+{
+    AUTO(layer_infos_done) struct layer_infos infos = {0};
+    AUTO(strv_done) struct strv problems = {0};
+    int64_t before = (int64_t)(clock_wall_ns() / CLOCK_NS_PER_S) - (int64_t)age_s;
+
+    if (layers_list(false, &infos, &problems, err))
+        return -1;
+    for (size_t i = 0; i < infos.len; i++) {
+        const struct layer_info *info = &infos.items[i];
+        struct layer *layer;
+
+        if (info->used.tv_sec > before || info->held_by || (info->steps && !with_changes))
+            continue;
+        layer = open_by_id(info->id, LAYER_CHANGE, "cordon layers", err);
+        if (!layer) {
+            if (err->code == ERR_BUSY || err->code == ERR_NOT_FOUND)
+                continue;
+            return -1;
+        }
+        if (layer_remove(layer, err))
+            return -1;
+        strv_push(ret_gone, info->name ? info->name : info->id);
+    }
+    return 0;
+}

@@ -1,0 +1,474 @@
+/* Steps: what commands write between two moments in which nothing of the layer is alive.
+ *
+ *     enter   the first: steps/N.json is written, roots/R/N/{up,wk} are made, and all roots are mounted, with the steps
+ *             before as lower layers. Others join what is there
+ *     leave   the last: the mounts go with our descriptor, and the end is written down
+ *
+ * An upper directory is mounted in one step only: after that it is read, or taken from. A step in which nothing was
+ * written leaves nothing.
+ *
+ * The file comes before the folders, and goes after them; "removed" in it decides that a step is gone. So a kill at any
+ * moment leaves a step that is there, or one that the next holder finishes removing.
+ *
+ * Base times are those of the wall clock, as the ctimes of files that they are compared with. When that clock is set
+ * back after a step began, what others change looks older than it is; so a step notes how far the wall clock was from
+ * the one that nobody sets, and its base time is set back likewise. */
+#include "layer/inside.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/list.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/sys.h"
+#include "sandbox/linux/overlay.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { STEPS_LIMIT = 480 }; /* the kernel takes 500 lower layers */
+
+#define CLOCK_JUMP_NS INT64_C(1000000)
+
+/* --- clocks --- */
+
+static int64_t ns_of(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * (int64_t)CLOCK_NS_PER_S + time->tv_nsec;
+}
+
+static struct timespec time_of(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / (int64_t)CLOCK_NS_PER_S,
+                             .tv_nsec = ns % (int64_t)CLOCK_NS_PER_S};
+}
+
+static int64_t clock_distance(void)
+{
+    struct timespec boot;
+
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    return (int64_t)clock_wall_ns() - ns_of(&boot);
+}
+
+void step_settle_clock(struct step_record *record)
+{
+    int64_t back = record->clock - clock_distance();
+    int64_t begun = ns_of(&record->step.begun);
+
+    if (!record->clock || back < CLOCK_JUMP_NS || !str_eq(record->boot, store_boot()))
+        return;
+    record->step.begun = time_of(begun > back ? begun - back : 0);
+    record->clock -= back;
+}
+
+/* --- folders --- */
+
+/* The path of a part of a step; the caller frees. */
+static char *step_path(const struct layer *layer, size_t root, int step, const char *part)
+{
+    char name[STORE_NAME_MAX];
+
+    store_step_dir(root, step, part, name);
+    return path_join(layer->folder, name);
+}
+
+/* What the root itself looks like inside is what the upper directory looks like. */
+static void copy_looks(int from, const struct stat *st, int to)
+{
+    static const char *const lists[] = {"system.posix_acl_access", "system.posix_acl_default"};
+    const struct timespec times[] = {st->st_atim, st->st_mtim};
+    char from_name[64], acl[4096];
+
+    if ((st->st_uid != geteuid() || st->st_gid != getegid()) && fchown(to, st->st_uid, st->st_gid))
+        errno = 0; /* of another group: it looks like ours inside */
+    snprintf(from_name, sizeof from_name, "/proc/self/fd/%d", from);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        ssize_t len = getxattr(from_name, lists[i], acl, sizeof acl);
+
+        if (len > 0 && fsetxattr(to, lists[i], acl, (size_t)len, 0))
+            errno = 0;
+    }
+    futimens(to, times);
+}
+
+/* The newest step before `step` that has something of the root, else the root itself. */
+static int open_below(const struct layer *layer, size_t root, int step, struct err *err)
+{
+    for (size_t i = layer->records_len; i-- > 0;) {
+        int fd;
+
+        if (layer->records[i].step.number >= step)
+            continue;
+        fd = layer_open_up(layer, root, layer->records[i].step.number, err);
+        if (fd >= 0 || err->code != ERR_NOT_FOUND)
+            return fd;
+    }
+    return layer_open_root(layer, root, err);
+}
+
+static int make_root(const struct layer *layer, size_t root, int step, struct err *err)
+{
+    AUTO_CLOSE int below = open_below(layer, root, step, err);
+    AUTO_CLOSE int up = -1;
+    AUTO_CLOSE int work = -1;
+    char name[STORE_NAME_MAX];
+    struct stat st;
+    int fd;
+
+    if (below < 0)
+        return -1;
+    if (sys_fault() || fstat(below, &st))
+        return err_sys(err, "%s", layer->record.roots[root].path);
+    snprintf(name, sizeof name, "roots/%zu", root);
+    for (int i = 0; i < 2; i++) {
+        fd = store_make_dir(layer->fd, name, 0700, err);
+        if (fd < 0)
+            return -1;
+        close(fd);
+        store_step_dir(root, step, NULL, name);
+    }
+    store_step_dir(root, step, "wk", name);
+    work = store_make_dir(layer->fd, name, 0700, err);
+    if (work < 0)
+        return -1;
+    store_step_dir(root, step, "up", name);
+    up = store_make_dir(layer->fd, name, st.st_mode & 07777, err);
+    if (up < 0)
+        return -1;
+    copy_looks(below, &st, up);
+    return 0;
+}
+
+static int make_folders(const struct layer *layer, int step, struct err *err)
+{
+    int fd = store_make_dir(layer->fd, "roots", 0700, err);
+
+    if (fd < 0)
+        return -1;
+    close(fd);
+    for (size_t i = 0; i < layer->record.roots_len; i++)
+        if (layer->is_covered[i] && make_root(layer, i, step, err))
+            return -1;
+    return 0;
+}
+
+/* --- mounts --- */
+
+/* What an overlay is made of; what it owns is freed together. */
+struct mounting {
+    struct overlay *overlays;
+    size_t len;
+    struct strv *lists; /* lowers and what is real of each */
+    struct strv texts;
+};
+
+static void mounting_done(struct mounting *mounting)
+{
+    for (size_t i = 0; i < 2 * mounting->len; i++)
+        strv_done(&mounting->lists[i]);
+    free(mounting->lists);
+    free(mounting->overlays);
+    strv_done(&mounting->texts);
+}
+
+static char *keep(struct mounting *mounting, char *text)
+{
+    strv_push_take(&mounting->texts, text);
+    return text;
+}
+
+static void add_overlay(const struct layer *layer, size_t index, int step,
+                        struct mounting *mounting)
+{
+    const struct layer_root *root = &layer->record.roots[index];
+    struct strv *lowers = &mounting->lists[2 * mounting->len];
+    struct strv *real = &mounting->lists[2 * mounting->len + 1];
+    char name[STORE_NAME_MAX];
+
+    for (size_t i = layer->records_len; i-- > 0;) {
+        int number = layer->records[i].step.number;
+
+        store_step_dir(index, number, "up", name);
+        if (number < step && faccessat(layer->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            strv_push_take(lowers, step_path(layer, index, number, "up"));
+    }
+    for (size_t i = 0; i < layer->real.len; i++)
+        if (path_is_within(layer->real.items[i], root->path))
+            strv_push(real, layer->real.items[i]);
+    mounting->overlays[mounting->len++] = (struct overlay){
+        .name = keep(mounting, alloc_strf(LAYER_MOUNT_NAME "%s", layer->record.id)),
+        .root = root->path,
+        .dev = root->dev,
+        .ino = root->ino,
+        .lowers = (const char *const *)strv_view(lowers),
+        .upper = keep(mounting, step_path(layer, index, step, "up")),
+        .work = keep(mounting, step_path(layer, index, step, "wk")),
+        .real = (const char *const *)strv_view(real),
+    };
+}
+
+static int mount_step(struct layer *layer, int step, struct err *err)
+{
+    AUTO(mounting_done) struct mounting mounting = {0};
+    struct overlay_namespace space;
+
+    mounting.overlays = alloc_zero(layer->record.roots_len + 1, sizeof *mounting.overlays);
+    mounting.lists = alloc_zero(2 * layer->record.roots_len + 1, sizeof *mounting.lists);
+    for (size_t i = 0; i < layer->record.roots_len; i++)
+        if (layer->is_covered[i])
+            add_overlay(layer, i, step, &mounting);
+    if (overlay_mount(mounting.overlays, mounting.len, layer->space.users, &space, err))
+        return -1;
+    overlay_close(&layer->space);
+    layer->space = space;
+    layer->view.users = space.users;
+    layer->view.mounts = space.mounts;
+    return 0;
+}
+
+/* The user namespace stays for the next step. */
+static void close_mounts(struct layer *layer)
+{
+    if (layer->space.mounts >= 0)
+        close(layer->space.mounts);
+    layer->space.mounts = layer->view.mounts = -1;
+}
+
+/* --- steps that go --- */
+
+static void forget(struct layer *layer, int number)
+{
+    struct step_record *record = layer_step_find(layer, number);
+    size_t index;
+
+    if (!record)
+        return;
+    index = (size_t)(record - layer->records);
+    step_record_done(record);
+    memmove(record, record + 1, (--layer->records_len - index) * sizeof *record);
+    layer_steps_changed(layer);
+}
+
+int step_remove(struct layer *layer, int number, struct err *err)
+{
+    struct step_record *record = layer_step_find(layer, number);
+    char name[STORE_NAME_MAX];
+
+    if (!record->is_removed) {
+        record->is_removed = true;
+        if (layer_save_step(layer, record, err)) {
+            record->is_removed = false;
+            return -1;
+        }
+    }
+    for (size_t i = 0; i < layer->record.roots_len; i++) {
+        store_step_dir(i, number, NULL, name);
+        if (store_discard(layer, layer->fd, name, err))
+            return -1;
+    }
+    store_step_file(number, name);
+    if ((sys_fault() || unlinkat(layer->fd, name, 0)) && errno != ENOENT)
+        return err_sys(err, "removing %s of layer %s", name, layer_name(layer));
+    forget(layer, number);
+    return store_empty_trash(layer, err);
+}
+
+static int is_any(void *data, const char *name)
+{
+    return 1;
+}
+
+/* 1: nothing was written in the step, and no root looks other than before. */
+static int is_empty(const struct layer *layer, int number, struct err *err)
+{
+    for (size_t i = 0; i < layer->record.roots_len; i++) {
+        AUTO_CLOSE int up = layer_open_up(layer, i, number, err);
+        AUTO_CLOSE int below = -1;
+        struct stat now, before;
+        int found;
+
+        if (up < 0 && err->code == ERR_NOT_FOUND)
+            continue;
+        found = up < 0 ? -1 : store_list(up, ".", is_any, NULL, err);
+        if (found)
+            return found < 0 ? -1 : 0;
+        below = open_below(layer, i, number, err);
+        if (below < 0 || fstat(up, &now) || fstat(below, &before))
+            continue; /* the root is gone; nothing is lost */
+        if (now.st_mode != before.st_mode)
+            return 0;
+    }
+    return 1;
+}
+
+int layer_tidy(struct layer *layer, struct err *err)
+{
+    if (!layer_is_quiet(layer) || layer->lock < 0)
+        return 0;
+    for (size_t i = layer->records_len; i-- > 0;) {
+        int number = layer->records[i].step.number;
+        int empty = is_empty(layer, number, err);
+
+        if (empty < 0 || (empty && step_remove(layer, number, err)))
+            return -1;
+    }
+    return 0;
+}
+
+/* --- entering --- */
+
+static int check_entry(const struct layer *layer, struct err *err)
+{
+    uint64_t max = layer->record.max_bytes;
+
+    if (layer->lock < 0 || layer->is_adopted)
+        return err_set(err, ERR_BUG, "layer %s is not ours to enter", layer_name(layer));
+    if (max && layer->bytes > max)
+        return err_set(
+            err, ERR_LIMIT,
+            "layer %s has %llu bytes on the disk, %llu are allowed: accept or drop some of it",
+            layer_name(layer), (unsigned long long)layer->bytes, (unsigned long long)max);
+    return 0;
+}
+
+static void describe(struct layer *layer, struct step_record *record,
+                     const struct launch_options *options)
+{
+    strv_push_all(&record->step.argv, options->argv);
+    record->step.cwd = alloc_str(options->cwd);
+    record->step.begun = time_of((int64_t)clock_wall_ns());
+    record->clock = clock_distance();
+    snprintf(record->boot, sizeof record->boot, "%s", store_boot());
+    layer->first_status = -1;
+}
+
+static int begin(struct layer *layer, const struct launch_options *options, struct err *err)
+{
+    int number;
+    struct step_record *record;
+    int fd;
+
+    if (layer->records_len >= STEPS_MAX && squash_steps(layer, err) &&
+        layer->records_len >= STEPS_LIMIT)
+        return -1;
+    fd = store_make_dir(layer->fd, "steps", 0700, err);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    number = layer->last_number + 1;
+    record = layer_step_add(layer, number);
+    describe(layer, record, options);
+    layer_steps_changed(layer);
+    if (layer_save_step(layer, layer_step_find(layer, number), err)) {
+        forget(layer, number);
+        return -1;
+    }
+    if (make_folders(layer, number, err) || mount_step(layer, number, err)) {
+        struct err ignored;
+
+        if (step_remove(layer, number, &ignored))
+            forget(layer, number); /* the next holder finds it, and nothing in it */
+        return err_wrap(err, "layer %s", layer_name(layer));
+    }
+    return 0;
+}
+
+static int view_enter(struct sandbox_view *view, const struct launch_options *options,
+                      struct err *err)
+{
+    struct layer *layer = container_of(view, struct layer, view);
+    struct step_record *record;
+
+    if (check_entry(layer, err) || (!layer->launches && begin(layer, options, err)))
+        return -1;
+    layer->launches++;
+    record = &layer->records[layer->records_len - 1];
+    if (!options->is_probe)
+        record->step.commands++;
+    layer_steps_changed(layer);
+    return 0;
+}
+
+/* --- leaving --- */
+
+/* What fails here is found by the next holder: the end that is not written down, the empty step. */
+static void end(struct layer *layer)
+{
+    struct step_record *record = &layer->records[layer->records_len - 1];
+    int number = record->step.number;
+    struct err ignored;
+
+    close_mounts(layer);
+    step_settle_clock(record);
+    record->step.ended = time_of((int64_t)clock_wall_ns());
+    record->step.wait_status = layer->first_status;
+    if (is_empty(layer, number, &ignored) == 1) {
+        if (step_remove(layer, number, &ignored))
+            forget(layer, number);
+    } else {
+        layer_save_step(layer, record, &ignored);
+        layer_steps_changed(layer);
+    }
+    if (layer->record.max_bytes)
+        store_count_bytes(layer, &layer->bytes, &ignored);
+    if (layer->on_quiet)
+        layer->on_quiet(layer->on_quiet_data, layer);
+}
+
+static void view_leave(struct sandbox_view *view, int wait_status)
+{
+    struct layer *layer = container_of(view, struct layer, view);
+    const struct step_record *record = &layer->records[layer->records_len - 1];
+
+    layer->first_status = record->step.commands == 1 ? wait_status : -1;
+    if (--layer->launches == 0)
+        end(layer);
+}
+
+void step_view_init(struct layer *layer)
+{
+    layer->view = (struct sandbox_view){
+        .enter = view_enter,
+        .leave = view_leave,
+        .roots = (const char *const *)strv_view(&layer->view_roots),
+        .users = -1,
+        .mounts = -1,
+    };
+}
+
+int layer_refresh(struct layer *layer, struct err *err)
+{
+    bool is_alive = layer->launches || (layer->is_alive_outside && layer->space.mounts >= 0);
+
+    return is_alive ? overlay_refresh(&layer->space, layer->view.roots, err) : 0;
+}
+
+/* --- after a kill --- */
+
+int step_recover(struct layer *layer, struct err *err)
+{
+    bool is_changed = false;
+
+    for (size_t i = 0; i < layer->records_len; i++) {
+        struct step_record *record = &layer->records[i];
+
+        if (record->step.ended.tv_sec)
+            continue;
+        record->step.ended = time_of((int64_t)clock_wall_ns());
+        if (layer_save_step(layer, record, err))
+            return -1;
+        is_changed = true;
+    }
+    layer_steps_changed(layer);
+    return is_changed ? layer_tidy(layer, err) : 0;
+}

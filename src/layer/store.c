@@ -1,0 +1,492 @@
+/* The disk below layers: folders of ours, files that are replaced whole, and trees that go.
+ *
+ * A folder of layers is opened component by component, is the user's own, and nobody else may enter it: what lies
+ * in it can be trusted as far as the user's own files can. In /var/tmp and /dev/shm somebody else may have made
+ * our name first; then the folder is refused, and never used.
+ *
+ * What goes is first moved to the layer's trash by one rename, so that it is there whole or gone. The trash is emptied
+ * without recursion: a command can nest folders as deep as it likes. Folders in folders are moved up to the
+ * trash itself, where they wait for their turn. Nothing else touches the trash, so names may be used there.
+ *
+ * Files are written without fsync(2): a layer is mounted volatile, its contents are as lost as they after a power
+ * failure, and a layer of another boot is suspect for that reason. */
+#include "layer/inside.h"
+
+#include "base/account.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/sys.h"
+#include "policy/host_view.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TRASH "trash"
+
+static int open_dir(int dir, const char *name)
+{
+    return sys_fault() ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* --- folders of ours --- */
+
+static int check_own(int fd, mode_t closed, const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (sys_fault() || fstat(fd, &st))
+        return err_sys(err, "%s", path);
+    if (st.st_uid != geteuid())
+        return err_set(err, ERR_FORBIDDEN,
+                       "%s belongs to the user with id %u, so no layers are kept there", path,
+                       (unsigned)st.st_uid);
+    if (st.st_mode & closed)
+        return err_set(
+            err, ERR_FORBIDDEN,
+            "%s is open to others (mode %04o), so no layers are kept there: chmod 700 %s", path,
+            (unsigned)(st.st_mode & 07777), path);
+    return 0;
+}
+
+static int open_own(int dir, const char *name, mode_t closed, const char *path, struct err *err)
+{
+    AUTO_CLOSE int fd = open_dir(dir, name);
+
+    if (fd < 0 && errno == ENOENT)
+        return err_set(err, ERR_NOT_FOUND, "there is no %s", path);
+    if (fd < 0)
+        return err_sys(err, "%s", path);
+    return check_own(fd, closed, path, err) ? -1 : TAKE_FD(fd);
+}
+
+static int make_own(int dir, const char *name, bool makes, mode_t closed, const char *path,
+                    struct err *err) /* style: six, since two are about messages */
+{
+    if (makes && (sys_fault() || mkdirat(dir, name, 0700)) && errno != EEXIST)
+        return err_sys(err, "making %s", path);
+    return open_own(dir, name, closed, path, err);
+}
+
+/* Where the user's programs keep what they remember. NULL: not known. */
+static char *state_path(void)
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    AUTO(account_done) struct account account = {0};
+
+    if (state && state[0] == '/')
+        return path_clean("/", state);
+    if (!home || home[0] != '/' || !home[1]) {
+        account_find(&account);
+        home = account.home;
+    }
+    return home && home[0] == '/' && home[1] ? path_clean(home, ".local/state") : NULL;
+}
+
+/* What the folder lies in: there for every user, or the user's own. */
+static char *outer_path(enum store_base base)
+{
+    switch (base) {
+    case STORE_STATE:
+        return state_path();
+    case STORE_VAR_TMP:
+        return alloc_str("/var/tmp");
+    case STORE_MEMORY:
+        return alloc_str("/dev/shm");
+    case STORE_BASES:
+        break;
+    }
+    return NULL;
+}
+
+static int open_outer(enum store_base base, bool makes, char **ret_path, struct err *err)
+{
+    AUTO_FREE char *path = outer_path(base);
+    AUTO(path_walk_done) struct path_walk walk = {0};
+    AUTO_CLOSE int fd = -1;
+
+    if (!path)
+        return err_set(err, ERR_NOT_FOUND, "no home directory is known to keep layers in");
+    if (path_walk(&host_view_real, path, &walk, err))
+        return -1;
+    if (walk.end != PATH_FOUND && (!makes || base != STORE_STATE))
+        return err_set(err, ERR_NOT_FOUND, "there is no %s", path);
+    if (walk.end != PATH_FOUND && fd_make_dirs(walk.path, 0700, err))
+        return -1;
+    fd = fd_open_path_strict(walk.path, err);
+    if (fd < 0 || (base == STORE_STATE && check_own(fd, 022, walk.path, err)))
+        return -1;
+    *ret_path = alloc_str(walk.path);
+    return TAKE_FD(fd);
+}
+
+int store_open_base(enum store_base base, bool makes, char **ret_path, struct err *err)
+{
+    AUTO_FREE char *outer_name = NULL;
+    AUTO_CLOSE int outer = open_outer(base, makes, &outer_name, err);
+    AUTO_FREE char *own_name =
+        base == STORE_STATE ? alloc_str("cordon") : alloc_strf("cordon-%u", (unsigned)geteuid());
+    AUTO_FREE char *own_path = outer < 0 ? NULL : path_join(outer_name, own_name);
+    AUTO_FREE char *path = outer < 0 ? NULL : path_join(own_path, "layers");
+    AUTO_CLOSE int own = -1;
+    AUTO_CLOSE int fd = -1;
+
+    if (outer < 0)
+        return -1;
+    own = make_own(outer, own_name, makes, base == STORE_STATE ? 022 : 077, own_path, err);
+    if (own < 0)
+        return -1;
+    fd = make_own(own, "layers", makes, 077, path, err);
+    if (fd < 0)
+        return -1;
+    *ret_path = TAKE_PTR(path);
+    return TAKE_FD(fd);
+}
+
+int store_open_layer(int base, const char *id, struct err *err)
+{
+    return open_own(base, id, 077, id, err);
+}
+
+int store_make_dir(int dir, const char *name, mode_t mode, struct err *err)
+{
+    AUTO_CLOSE int fd = -1;
+
+    if ((sys_fault() || mkdirat(dir, name, 0700)) && errno != EEXIST)
+        return err_sys(err, "making %s in a layer", name);
+    fd = open_dir(dir, name);
+    if (fd < 0)
+        return err_sys(err, "%s in a layer", name);
+    if (mode != 0700 && (sys_fault() || fchmod(fd, mode)))
+        return err_sys(err, "%s in a layer", name);
+    return TAKE_FD(fd);
+}
+
+void layers_folders(struct strv *ret)
+{
+    for (int base = 0; base < STORE_BASES; base++) {
+        AUTO_FREE char *path = NULL;
+        AUTO_CLOSE int fd = -1;
+        struct err ignored;
+
+        fd = store_open_base(base, false, &path, &ignored);
+        if (fd >= 0)
+            strv_push(ret, path);
+    }
+}
+
+/* --- names --- */
+
+void store_step_dir(size_t root, int step, const char *part, char ret[STORE_NAME_MAX])
+{
+    snprintf(ret, STORE_NAME_MAX, "roots/%zu/%04d%s%s", root, step, part ? "/" : "",
+             part ? part : "");
+}
+
+void store_step_file(int step, char ret[STORE_NAME_MAX])
+{
+    snprintf(ret, STORE_NAME_MAX, "steps/%04d.json", step);
+}
+
+int store_step_number(const char *text, const char *suffix)
+{
+    size_t digits = strspn(text, "0123456789");
+    char again[STEP_NAME_MAX];
+    long number = strtol(text, NULL, 10);
+
+    if (digits < 4 || digits > 9 || !str_eq(text + digits, suffix))
+        return 0;
+    snprintf(again, sizeof again, "%04ld", number);
+    return strlen(again) == digits ? (int)number : 0;
+}
+
+const char *store_boot(void)
+{
+    static char boot[RECORD_BOOT_MAX + 1];
+    AUTO(buf_done) struct buf text;
+    struct err ignored;
+
+    buf_init(&text, RECORD_BOOT_MAX);
+    if (!boot[0] &&
+        fd_read_file("/proc/sys/kernel/random/boot_id", RECORD_BOOT_MAX, &text, &ignored) == 0)
+        snprintf(boot, sizeof boot, "%.*s", (int)strcspn(text.data, "\n"), text.data);
+    return boot;
+}
+
+/* --- files --- */
+
+int store_read(int dir, const char *name, struct buf *ret, struct err *err)
+{
+    AUTO_CLOSE int fd = fd_open_file(dir, name, O_NOFOLLOW, err);
+
+    if (fd < 0) {
+        if (err->sys == ENOENT)
+            err->code = ERR_NOT_FOUND;
+        return -1;
+    }
+    buf_init(ret, RECORD_MAX);
+    if (buf_read_fd(ret, fd, err) == 0)
+        return 0;
+    buf_done(ret);
+    return err_wrap(err, "%s", name);
+}
+
+int store_write(int dir, const char *name, const struct buf *text, struct err *err)
+{
+    AUTO_FREE char *fresh = alloc_strf("%s.new", name);
+    AUTO_CLOSE int fd = -1;
+
+    unlinkat(dir, fresh, 0); /* a writer was killed */
+    fd = sys_fault()
+             ? -1
+             : openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_sys(err, "making %s", fresh);
+    if (fd_write_all(fd, text->data, text->len, err) == 0) {
+        if (!sys_fault() && renameat(dir, fresh, dir, name) == 0)
+            return 0;
+        err_sys(err, "replacing %s", name);
+    }
+    unlinkat(dir, fresh, 0);
+    return -1;
+}
+
+int store_list(int dir, const char *name, int (*each)(void *data, const char *name), void *data,
+               struct err *err)
+{
+    AUTO_CLOSE int fd = open_dir(dir, name);
+    DIR *stream;
+    struct dirent *entry;
+    int result = 0;
+
+    if (fd < 0)
+        return errno == ENOENT ? 0 : err_sys(err, "%s in a layer", name);
+    stream = sys_fault() ? NULL : fdopendir(fd);
+    if (!stream)
+        return err_sys(err, "%s in a layer", name);
+    fd = -1;
+    while ((void)(errno = 0), (entry = sys_fault() ? NULL : readdir(stream))) {
+        if (str_eq(entry->d_name, ".") || str_eq(entry->d_name, ".."))
+            continue;
+        result = each(data, entry->d_name);
+        if (result)
+            break;
+    }
+    if (!entry && errno)
+        result = err_sys(err, "reading %s in a layer", name);
+    closedir(stream);
+    return result;
+}
+
+/* --- what goes --- */
+
+/* A name of its own in the trash. */
+static void trash_name(char ret[STORE_NAME_MAX])
+{
+    static unsigned count;
+
+    snprintf(ret, STORE_NAME_MAX, "%d-%u", (int)getpid(), count++);
+}
+
+int store_discard(const struct layer *layer, int dir, const char *name, struct err *err)
+{
+    AUTO_CLOSE int trash = store_make_dir(layer->fd, TRASH, 0700, err);
+    char to[STORE_NAME_MAX];
+
+    if (trash < 0)
+        return -1;
+    for (int i = 0; i < 1000; i++) { /* names of a process that was killed, and had our number */
+        trash_name(to);
+        if (!sys_fault() && renameat2(dir, name, trash, to, RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno != EEXIST)
+            break;
+    }
+    return errno == ENOENT ? 0 : err_sys(err, "moving %s of a layer away", name);
+}
+
+struct drain {
+    int trash;
+    int dir; /* the folder that is being emptied */
+    bool is_at_top;
+    bool has_more;
+    struct err *err;
+};
+
+static bool is_dir_at(int dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A folder that is not empty goes up, so that its contents can go without that anybody descends. The kernel leaves one of
+ * mode 0 where it had a mount. */
+static int lift(struct drain *drain, const char *name)
+{
+    char to[STORE_NAME_MAX];
+
+    drain->has_more = true;
+    if (fchmodat(drain->dir, name, 0700, 0))
+        return err_sys(drain->err, "removing %s of a layer", name);
+    for (int i = 0; i < 1000; i++) {
+        trash_name(to);
+        if (!sys_fault() && renameat2(drain->dir, name, drain->trash, to, RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno != EEXIST)
+            break;
+    }
+    return err_sys(drain->err, "removing %s of a layer", name);
+}
+
+static int drain_inner(void *data, const char *name)
+{
+    struct drain *drain = data;
+
+    if (!sys_fault() && unlinkat(drain->dir, name, 0) == 0)
+        return 0;
+    if (!is_dir_at(drain->dir, name))
+        return errno == ENOENT ? 0 : err_sys(drain->err, "removing %s of a layer", name);
+    return unlinkat(drain->dir, name, AT_REMOVEDIR) == 0 ? 0 : lift(drain, name);
+}
+
+static int drain_top(void *data, const char *name)
+{
+    struct drain *drain = data;
+
+    if (unlinkat(drain->trash, name, 0) == 0 || unlinkat(drain->trash, name, AT_REMOVEDIR) == 0 ||
+        errno == ENOENT)
+        return 0;
+    if (fchmodat(drain->trash, name, 0700, 0))
+        return err_sys(drain->err, "removing %s of a layer", name);
+    drain->dir = open_dir(drain->trash, name);
+    if (drain->dir < 0)
+        return err_sys(drain->err, "removing %s of a layer", name);
+    if (store_list(drain->dir, ".", drain_inner, drain, drain->err)) {
+        close(drain->dir);
+        return -1;
+    }
+    close(drain->dir);
+    drain->has_more = true;
+    return 0;
+}
+
+int store_drain(int trash, struct err *err)
+{
+    struct drain drain = {.trash = trash, .has_more = true, .err = err};
+
+    while (drain.has_more) {
+        drain.has_more = false;
+        if (store_list(trash, ".", drain_top, &drain, err))
+            return -1;
+    }
+    return 0;
+}
+
+int store_empty_trash(const struct layer *layer, struct err *err)
+{
+    AUTO_CLOSE int trash = open_dir(layer->fd, TRASH);
+
+    if (trash < 0)
+        return errno == ENOENT ? 0 : err_sys(err, "the trash of a layer");
+    if (store_drain(trash, err))
+        return -1;
+    if (sys_fault() || unlinkat(layer->fd, TRASH, AT_REMOVEDIR))
+        return err_sys(err, "the trash of a layer");
+    return 0;
+}
+
+/* --- how much it is --- */
+
+/* One walk over a tree, with one descriptor: names of folders that are still to be walked are kept by level, and going
+ * up is "..", since nobody else moves what lies here. */
+struct level {
+    struct strv names;
+};
+
+struct count {
+    int dir;
+    uint64_t bytes;
+    struct level *levels;
+    size_t len, cap;
+};
+
+static int count_one(void *data, const char *name)
+{
+    struct count *count = data;
+    struct stat st;
+
+    if (fstatat(count->dir, name, &st, AT_SYMLINK_NOFOLLOW))
+        return 0;
+    count->bytes += (uint64_t)st.st_blocks * 512;
+    if (S_ISDIR(st.st_mode))
+        strv_push(&count->levels[count->len - 1].names, name);
+    return 0;
+}
+
+static void count_folder(struct count *count)
+{
+    struct err ignored; /* of a mode that keeps us out */
+
+    count->levels = alloc_grow(count->levels, count->len, &count->cap, sizeof *count->levels);
+    count->levels[count->len++] = (struct level){0};
+    store_list(count->dir, ".", count_one, count, &ignored);
+}
+
+static int step_to(struct count *count, const char *name)
+{
+    int fd = open_dir(count->dir, name);
+
+    if (fd < 0)
+        return -1;
+    close(count->dir);
+    count->dir = fd;
+    return 0;
+}
+
+static int count_tree(struct count *count, struct err *err)
+{
+    count_folder(count);
+    while (count->len) {
+        struct strv *names = &count->levels[count->len - 1].names;
+
+        if (names->len) {
+            AUTO_FREE char *name = names->items[--names->len];
+
+            names->items[names->len] = NULL;
+            if (step_to(count, name) == 0)
+                count_folder(count);
+            continue;
+        }
+        strv_done(names);
+        if (--count->len && step_to(count, ".."))
+            return err_sys(err, "counting what a layer has");
+    }
+    return 0;
+}
+
+int store_count_bytes(const struct layer *layer, uint64_t *ret, struct err *err)
+{
+    struct count count = {.dir = open_dir(layer->fd, "roots")};
+    int result;
+
+    if (count.dir < 0)
+        return errno == ENOENT ? (*ret = 0), 0 : err_sys(err, "counting what a layer has");
+    result = count_tree(&count, err);
+    for (size_t i = 0; i < count.len; i++)
+        strv_done(&count.levels[i].names);
+    free(count.levels);
+    close(count.dir);
+    if (result == 0)
+        *ret = count.bytes;
+    return result;
+}
