@@ -133,7 +133,11 @@ int change_list(const struct layer *layer, const struct change_query *query, str
     strv_sort(&names);
     for (size_t i = 0; i < len; i++) {
         AUTO(root_walk_done)
-        struct root_walk walk = {.in = {.root = i, .real = -1, .protected_names = &names}};
+        struct root_walk walk = {
+            .in = {.root = i,
+                   .real = -1,
+                   .protected_names = &names,
+                   .leaves_git = layer_has_git(layer) && !(query->flags & CHANGES_OF_GIT)}};
 
         if (list_root(layer, query, &walk, &changes, ret_problems, err))
             return -1;

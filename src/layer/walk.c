@@ -436,6 +436,8 @@ static void judge_name(struct walk *walk, const struct found *items, size_t len)
     for (size_t i = 0; i < len; i++)
         if (items[i].is_unknown)
             return;
+    if (in->leaves_git && is_dir(real) && str_eq(real->name, ".git"))
+        return;
     for (size_t i = 0; i < name.len; i++)
         walk->entries[i] = (struct view_entry){
             .step = items[i].step,

@@ -5,6 +5,7 @@
 #include "base/strv.h"
 #include "layer/change.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct walk_input {
@@ -18,6 +19,7 @@ struct walk_input {
     const struct strv
         *paths; /* relative, sorted by path_compare(): these, and what is below; NULL: all */
     const struct strv *protected_names; /* sorted */
+    bool leaves_git;                    /* real git directories are not looked into */
 };
 
 /* Appends to `ret`, in no order: kinds and marks, but no renames and no conflicts. What could not be looked at gets a line in

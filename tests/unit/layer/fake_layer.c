@@ -69,6 +69,12 @@ const struct layer_step *layer_steps(const struct layer *layer, size_t *ret_len)
     return layer->steps;
 }
 
+bool layer_has_git(const struct layer *layer)
+{
+    (void)layer;
+    return false;
+}
+
 const char *layer_name(const struct layer *layer)
 {
     return layer ? "fake" : NULL;
