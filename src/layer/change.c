@@ -228,6 +228,10 @@ json_t *change_to_json(const struct layer *layer, const struct change *change)
     json_object_set_new(object, "marks", words);
     if (change->run_by)
         json_object_set_new(object, "runBy", json_string(change->run_by));
+    if (change->kind == CHANGE_RENAMED) {
+        json_object_set_new(object, "edited", json_boolean(change->is_edited));
+        json_object_set_new(object, "within", json_boolean(change->is_within));
+    }
     json_object_set_new(object, "size", json_integer((json_int_t)side->size));
     json_object_set_new(object, "mode", json_integer(side->mode & 07777));
     json_object_set_new(object, "binary", json_boolean(change->is_binary));

@@ -60,6 +60,9 @@ struct change {
     int first_step;     /* the first one that touched the path: its base time counts */
     int base_step; /* of the other side; 0: that is the real one, as it is but for change_query.step */
     bool is_copy;   /* it came from below (overlayfs's origin), and was changed */
+    bool is_edited; /* of a RENAMED file: its contents are not those of `from` */
+    bool
+        is_within; /* of a RENAMED one: it came with its folder, which is RENAMED, too; people need not see it */
     bool is_binary; /* contents, of files that were read to be compared; false for others */
     struct change_stamp layer; /* zero: D */
     struct change_stamp real;  /* zero: A; of a rename that of `from` */
@@ -115,7 +118,7 @@ int change_stamp_parse(const char *text, struct change_stamp *ret, struct err *e
 char *change_marks_format(unsigned marks);
 
 /* {"path", "pathBase64"?, "from"?, "fromBase64"?, "kind": "A", "type": "file" | "directory" | "link" | "special",
- * "marks": ["runs-later", ...], "runBy"?, "size", "mode", "binary", "step", "stamp", "realStamp"}: what every face says
+ * "marks": ["runs-later", ...], "runBy"?, "edited"?, "within"?, "size", "mode", "binary", "step", "stamp", "realStamp"}: what every face says
  * of a change; a new reference. Paths are absolute; type, size and mode (the permissions, as a number) are those of the
  * layer's side, of a D those of the real one. And {"added", "modified", "deleted", "renamed", "other", "marked", "conflicts"}. */
 json_t *change_to_json(const struct layer *layer, const struct change *change);

@@ -1,16 +1,14 @@
-/* change_list(), and where a change lies: its path, and descriptors of its two sides. See change.h.
- *
- * One root after the other is walked, with descriptors of what is real there and of what each step wrote. */
+/* change_list(): one root after the other is walked, with descriptors of what is real there and of what each step wrote. See
+ * change.h. */
 #include "layer/change.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
+#include "layer/rename.h"
 #include "layer/walk.h"
 #include "policy/protect.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -143,52 +141,10 @@ int change_list(const struct layer *layer, const struct change_query *query, str
             return -1;
     }
     changes_sort(&changes);
+    if (!(query->flags & CHANGES_WITHOUT_RENAMES))
+        changes_pair(layer, &names, &changes);
     changes_count(&changes);
     *ret = changes;
     changes = (struct changes){0};
     return 0;
-}
-
-/* --- its sides --- */
-
-static int open_base(const struct layer *layer, size_t root, int step, struct err *err)
-{
-    return step ? layer_open_up(layer, root, step, err) : layer_open_root(layer, root, err);
-}
-
-int change_open(const struct layer *layer, const struct change *change, enum change_side side,
-                struct err *err)
-{
-    bool is_real = side == CHANGE_REAL;
-    const struct change_stamp *stamp = is_real ? &change->real : &change->layer;
-    const char *path = is_real && change->from ? change->from : change->path;
-    AUTO_CLOSE int dir = -1;
-    AUTO_CLOSE int fd = -1;
-    struct stat st;
-
-    if (!stamp->mode)
-        return err_set(err, ERR_NOT_FOUND, "%s is %s", path,
-                       is_real ? "new: there is no real one" : "gone in the layer");
-    dir = open_base(layer, change->root, is_real ? change->base_step : change->step, err);
-    if (dir < 0)
-        return -1;
-    fd = walk_open(dir, path, O_PATH);
-    if (fd < 0)
-        return errno == ENOENT ? err_set(err, ERR_CONFLICT, "%s is gone since it was listed", path)
-                               : err_sys(err, "%s", path);
-    if (fstat(fd, &st))
-        return err_sys(err, "%s", path);
-    if ((st.st_mode & S_IFMT) != (stamp->mode & S_IFMT))
-        return err_set(err, ERR_CONFLICT, "%s is something else than it was when it was listed",
-                       path);
-    if (!S_ISREG(st.st_mode))
-        return TAKE_FD(fd);
-    auto_close(&fd);
-    fd = walk_open(dir, path, O_RDONLY);
-    if (fd < 0 || fstat(fd, &st))
-        return err_sys(err, "%s", path);
-    if (!S_ISREG(st.st_mode))
-        return err_set(err, ERR_CONFLICT, "%s is something else than it was when it was listed",
-                       path);
-    return TAKE_FD(fd);
 }

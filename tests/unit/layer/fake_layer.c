@@ -214,6 +214,10 @@ static void add_line(const struct change *change, struct buf *text)
         buf_append_str(text, " binary");
     if (change->is_copy)
         buf_append_str(text, " copy");
+    if (change->is_edited)
+        buf_append_str(text, " edited");
+    if (change->is_within)
+        buf_append_str(text, " within");
     buf_append_str(text, "\n");
 }
 

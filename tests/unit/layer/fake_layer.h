@@ -26,7 +26,7 @@ void fake_attribute(const struct layer *layer, size_t step, const char *path, co
                     const char *value);
 
 /* Lists, and fails the test unless these are the changes: a line each, "M a/file", with more words where they are not as
- * usual: "from=PATH", "marks=xr", "by=make", "step=2", "first=1" (1 both), "binary", "copy". NULL for
+ * usual: "from=PATH", "marks=xr", "by=make", "step=2", "first=1" (1 both), "binary", "copy", "edited", "within". NULL for
  * no query. */
 void assert_changes(const struct layer *layer, const struct change_query *query,
                     const char *wanted);

@@ -4,8 +4,11 @@
 #include "../base/support.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void layer_done(struct layer **layer)
@@ -13,6 +16,8 @@ static void layer_done(struct layer **layer)
     fake_layer_free(*layer);
 }
 #define AUTO_LAYER AUTO(layer_done) struct layer *
+
+static const struct change_query plain = {.flags = CHANGES_WITHOUT_RENAMES};
 
 static void test_nothing(void **state)
 {
@@ -41,7 +46,7 @@ static void test_files(void **state)
     fake_file(layer, 1, "new", "one");
     fake_bytes(layer, 0, "binary", "a\0b", 3);
     fake_bytes(layer, 1, "binary", "a\0c", 3);
-    assert_changes(layer, NULL,
+    assert_changes(layer, &plain,
                    "M binary binary\n"
                    "M changed\n"
                    "D gone\n"
@@ -72,7 +77,7 @@ static void test_folders(void **state)
     fake_opaque(layer, 1, "replaced");
     fake_file(layer, 1, "replaced/b", "b");
     fake_file(layer, 1, "replaced/same", "a");
-    assert_changes(layer, NULL,
+    assert_changes(layer, &plain,
                    "D gone\n"
                    "D gone/b\n"
                    "D gone/below\n"
@@ -110,7 +115,7 @@ static void test_types(void **state)
     fake_file(layer, 1, "was-pipe", "a");
     fake_pipe(layer, 0, "same-pipe");
     fake_pipe(layer, 1, "same-pipe");
-    assert_changes(layer, NULL,
+    assert_changes(layer, &plain,
                    "D dir-to-file\n"
                    "A dir-to-file\n"
                    "D dir-to-file/a\n"
@@ -168,12 +173,168 @@ static void test_steps(void **state)
                    "A dir/y step=3 first=2\n");
 }
 
+/* --- renames --- */
+
+static char *lines(const char *prefix, size_t len)
+{
+    AUTO(buf_done) struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    for (size_t i = 0; i < len; i++)
+        buf_appendf(&text, "%s, line %zu\n", prefix, i);
+    return buf_take(&text);
+}
+
+static void test_renames(void **state)
+{
+    AUTO_LAYER layer = fake_layer_new(1);
+    AUTO_FREE char *text = lines("one", 20), *edited = lines("one", 30), *other = lines("two", 20);
+
+    fake_file(layer, 0, "old", "the same");
+    fake_gone(layer, 1, "old");
+    fake_file(layer, 1, "new", "the same");
+    fake_file(layer, 0, "a/x", text);
+    fake_gone(layer, 1, "a/x");
+    fake_file(layer, 1, "b/y", edited);
+    fake_file(layer, 1, "c/x", other);
+    fake_file(layer, 0, "empty", "");
+    fake_gone(layer, 1, "empty");
+    fake_file(layer, 1, "empty-too", "");
+    fake_file(layer, 0, "run.sh", "a program");
+    fake_mode(layer, 0, "run.sh", 0755);
+    fake_gone(layer, 1, "run.sh");
+    fake_file(layer, 1, "Makefile", "a program");
+    assert_changes(layer, NULL,
+                   "R Makefile from=run.sh marks=r by=make\n"
+                   "A b\n"
+                   "R b/y from=a/x edited\n"
+                   "A c\n"
+                   "A c/x\n"
+                   "D empty\n"
+                   "A empty-too\n"
+                   "R new from=old\n");
+    assert_changes(layer, &plain,
+                   "A Makefile marks=r by=make\n"
+                   "D a/x\n"
+                   "A b\n"
+                   "A b/y\n"
+                   "A c\n"
+                   "A c/x\n"
+                   "D empty\n"
+                   "A empty-too\n"
+                   "A new\n"
+                   "D old\n"
+                   "D run.sh\n");
+}
+
+/* Of many that are alike: those with the same time, and with the same name, belong together. */
+static void test_renames_of_many(void **state)
+{
+    const struct timespec times[2] = {{.tv_sec = 17}, {.tv_sec = 17}};
+    AUTO_LAYER layer = fake_layer_new(1);
+    AUTO_FREE char *old = fake_path(layer, 0, "x/2"), *now = fake_path(layer, 1, "y/5");
+
+    fake_file(layer, 0, "x/1", "the same");
+    fake_file(layer, 0, "x/2", "the same");
+    fake_file(layer, 0, "x/3", "the same");
+    fake_gone(layer, 1, "x/1");
+    fake_gone(layer, 1, "x/2");
+    fake_gone(layer, 1, "x/3");
+    fake_file(layer, 0, "y/0", "");
+    fake_file(layer, 1, "y/3", "the same");
+    fake_file(layer, 1, "y/4", "the same");
+    fake_file(layer, 1, "y/5", "the same");
+    fake_file(layer, 1, "y/6", "the same");
+    assert_int_equal(utimensat(AT_FDCWD, old, times, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, now, times, 0), 0);
+    assert_changes(layer, NULL,
+                   "R y/3 from=x/3\n"
+                   "R y/4 from=x/1\n"
+                   "R y/5 from=x/2\n"
+                   "A y/6\n");
+}
+
+static void test_folder_renames(void **state)
+{
+    AUTO_LAYER layer = fake_layer_new(1);
+
+    fake_file(layer, 0, "old/a", "a is in it");
+    fake_file(layer, 0, "old/b/c", "c is in it");
+    fake_gone(layer, 1, "old");
+    fake_file(layer, 1, "new/a", "a is in it");
+    fake_file(layer, 1, "new/b/c", "c is in it");
+    fake_file(layer, 1, "new/d", "d is new");
+    fake_file(layer, 0, "split/a", "of the first");
+    fake_file(layer, 0, "split/b", "of the second one");
+    fake_gone(layer, 1, "split");
+    fake_file(layer, 1, "part/a", "of the first");
+    fake_file(layer, 1, "parts/b", "of the second one");
+    assert_changes(layer, NULL,
+                   "R new from=old\n"
+                   "R new/a from=old/a within\n"
+                   "R new/b from=old/b within\n"
+                   "R new/b/c from=old/b/c within\n"
+                   "A new/d\n"
+                   "A part\n"
+                   "R part/a from=split/a\n"
+                   "A parts\n"
+                   "R parts/b from=split/b\n"
+                   "D split\n");
+}
+
+/* --- marks --- */
+
+static void test_marks(void **state)
+{
+    AUTO_LAYER layer = fake_layer_new(1);
+
+    fake_file(layer, 1, ".git/hooks/x", "");
+    fake_file(layer, 1, ".vscode/tasks.json", "");
+    fake_file(layer, 1, "a/package.json", "");
+    fake_file(layer, 0, "chmod", "one");
+    fake_file(layer, 1, "chmod", "one");
+    fake_mode(layer, 1, "chmod", 0755);
+    fake_file(layer, 0, "program", "one");
+    fake_file(layer, 1, "program", "two");
+    fake_mode(layer, 0, "program", 0755);
+    fake_mode(layer, 1, "program", 0755);
+    fake_file(layer, 1, "set-id", "two");
+    fake_mode(layer, 1, "set-id", 04755);
+    fake_link(layer, 1, "links/absolute", "/etc/passwd");
+    fake_link(layer, 1, "links/beside", "a");
+    fake_link(layer, 1, "links/out", "../../a");
+    fake_link(layer, 1, "links/perhaps", "../a/../b");
+    fake_link(layer, 1, "links/up", "../a");
+    fake_file(layer, 0, "Makefile", "");
+    fake_gone(layer, 1, "Makefile");
+    assert_changes(layer, NULL,
+                   "A .git marks=p\n"
+                   "A .git/hooks marks=p\n"
+                   "A .git/hooks/x marks=p\n"
+                   "A .vscode marks=p\n"
+                   "A .vscode/tasks.json marks=pr by=editors\n"
+                   "D Makefile\n"
+                   "A a\n"
+                   "A a/package.json marks=r by=npm\n"
+                   "m chmod marks=x\n"
+                   "A links\n"
+                   "A links/absolute marks=l\n"
+                   "A links/beside\n"
+                   "A links/out marks=l\n"
+                   "A links/perhaps marks=l\n"
+                   "A links/up\n"
+                   "M program marks=r\n"
+                   "A set-id marks=xs\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_folders), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_nothing),         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_folders),         cmocka_unit_test(test_types),
+        cmocka_unit_test(test_steps),           cmocka_unit_test(test_renames),
+        cmocka_unit_test(test_renames_of_many), cmocka_unit_test(test_folder_renames),
+        cmocka_unit_test(test_marks),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
