@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -40,6 +41,8 @@ bool sys_fault(void)
     fault_count++;
     if (!fault_nth || fault_count != fault_nth)
         return false;
+    if (fault_errno == SYS_FAULT_KILL)
+        raise(SIGKILL);
     errno = fault_errno;
     return true;
 }

@@ -32,6 +32,7 @@ int sys_pidfd_send_signal(int pidfd, int signal);
 #ifdef CORDON_FAULTS
 /* Makes the `nth` call from now (1 is the next) fail with `error`; 0 turns it off. */
 void sys_fault_at(unsigned nth, int error);
+#define SYS_FAULT_KILL (-1) /* as `error`: the process is killed before it */
 /* Calls counted since the last sys_fault_at(). */
 unsigned sys_fault_count(void);
 bool sys_fault(void);

@@ -245,6 +245,8 @@ int layer_read_steps(struct layer *layer, struct err *err)
         if (store_list(layer->fd, dir, read_step_dir, &reading, err))
             return -1;
     }
+    for (size_t i = 0; i < layer->records_len; i++)
+        step_settle_clock(&layer->records[i]);
     layer_steps_changed(layer);
     if (drop_removed(layer, err))
         return -1;
