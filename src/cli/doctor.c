@@ -9,6 +9,7 @@
  */
 #include "cli/command.h"
 #include "cli/console.h"
+#include "cli/layer_trial.h"
 #include "cli/remedies.h"
 
 #include "base/alloc.h"
@@ -33,8 +34,10 @@ struct diagnosis {
     bool keeps_protected; /* profiles that protect names in writable directories can be used */
     struct err refusal;   /* ... why not */
     char *no_watchpoint;  /* why what asks is masked; "": it is not; NULL: not tried */
-    char *no_tls;   /* why hooks and credentials are refused; "": they are not; NULL: not tried */
-    char *no_alone; /* why --sandbox landlock is refused; NULL: it can be used */
+    char *no_tls; /* why hooks and credentials are refused; "": they are not; NULL: not tried */
+    struct layer_trial layers_trial;
+    bool has_layers_trial;
+    char *no_alone;                   /* why --sandbox landlock is refused; NULL: it can be used */
     char *cgroup[CGROUP_CONTROLLERS]; /* where limits of it would be kept; NULL: nowhere */
     bool is_systemds;                 /* ... in scopes of systemd's */
     struct err no_cgroup;
@@ -49,6 +52,7 @@ static void diagnosis_done(struct diagnosis *diagnosis)
     free(diagnosis->no_watchpoint);
     free(diagnosis->no_tls);
     free(diagnosis->no_alone);
+    layer_trial_done(&diagnosis->layers_trial);
     remedies_done(&diagnosis->remedies);
 }
 
@@ -156,6 +160,21 @@ static void try_tls(struct diagnosis *diagnosis)
     diagnosis->no_tls = alloc_str(sandbox && sandbox_probe(sandbox, &err) == 0 ? "" : err.msg);
 }
 
+/* Over the folder here, or $HOME. */
+static void try_layers(struct diagnosis *diagnosis)
+{
+    const char *home = getenv("HOME");
+    AUTO_FREE char *here = realpath(".", NULL);
+    AUTO_FREE char *other = home ? realpath(home, NULL) : NULL;
+    const char *dir = here && here[1] ? here : other;
+
+    if (diagnosis->layers[DEFENCE_MOUNT_NAMESPACE].state != DEFENCE_ENFORCED || !dir)
+        return;
+    diagnosis->has_layers_trial = true;
+    layer_trial_make(dir, &diagnosis->layers_trial);
+    remedies_add_layers(&diagnosis->layers_trial, dir, &diagnosis->remedies);
+}
+
 /* As a command with limits does it (process/resource_limits.c). */
 static void try_cgroups(struct diagnosis *ret)
 {
@@ -207,6 +226,8 @@ static void diagnose(struct diagnosis *ret)
             ret->layers[i].state = DEFENCE_ABSENT;
     if (ret->has_defences || ret->failure.code != ERR_NOT_FOUND) /* the launcher is missing */
         remedies_find(&ret->facts, ret->layers, &ret->remedies);
+    if (ret->has_defences)
+        try_layers(ret);
     if (!ret->cgroup[CGROUP_MEMORY])
         remedies_add_cgroup(&ret->facts, ret->no_cgroup.msg, &ret->remedies);
 }
@@ -255,6 +276,27 @@ static void print_limits(const struct diagnosis *diagnosis, struct buf *text)
                   text);
 }
 
+static void print_layers(const struct diagnosis *diagnosis, struct buf *text)
+{
+    const struct layer_trial *trial = &diagnosis->layers_trial;
+    AUTO_FREE char *where = NULL;
+
+    if (!diagnosis->has_layers_trial) {
+        print_row("change layers", "refused", "a mount namespace is needed for them", text);
+        return;
+    }
+    if (trial->refusal.code) {
+        print_row("change layers", "refused", trial->refusal.msg, text);
+        return;
+    }
+    where = alloc_strf("in %s%s%s", trial->folder,
+                       trial->is_in_memory ? ", which is memory"
+                       : trial->is_near    ? ", so that accepting moves"
+                                           : ", so that accepting copies",
+                       trial->clones ? "; large files are cloned, not copied" : "");
+    print_row("change layers", "can be used", where, text);
+}
+
 static void print_defences(const struct diagnosis *diagnosis, struct buf *text)
 {
     buf_append_str(text, "Layers:\n");
@@ -275,6 +317,7 @@ static void print_defences(const struct diagnosis *diagnosis, struct buf *text)
               diagnosis->no_watchpoint, text);
     print_row("credentials", *diagnosis->no_tls ? "refused" : "are used and not seen",
               diagnosis->no_tls, text);
+    print_layers(diagnosis, text);
     print_limits(diagnosis, text);
 }
 
@@ -359,6 +402,19 @@ static json_t *available_to_json(const char *why)
     return json_pack("{s:b, s:o}", "available", !*why, "why", *why ? json_lossy(why) : json_null());
 }
 
+static json_t *trial_to_json(const struct diagnosis *diagnosis)
+{
+    const struct layer_trial *trial = &diagnosis->layers_trial;
+    const bool is_refused = trial->refusal.code;
+
+    if (!diagnosis->has_layers_trial)
+        return json_null();
+    return json_pack("{s:b, s:o, s:o, s:b, s:b, s:b}", "available", !is_refused, "why",
+                     is_refused ? json_lossy(trial->refusal.msg) : json_null(), "folder",
+                     json_lossy(trial->folder), "near", trial->is_near, "in_memory",
+                     trial->is_in_memory, "clones", trial->clones);
+}
+
 static json_t *limits_to_json(const struct diagnosis *diagnosis)
 {
     const bool has_memory = diagnosis->cgroup[CGROUP_MEMORY];
@@ -374,13 +430,13 @@ static int print_diagnosis_json(const struct diagnosis *diagnosis)
     static const char *const verdicts[] = {
         [EXIT_OK] = "enforced", [EXIT_NO] = "degraded", [EXIT_CANNOT] = "none"};
     AUTO_JSON json_t *json = json_pack(
-        "{s:s, s:o, s:o, s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o, s:o}", "verdict",
+        "{s:s, s:o, s:o, s:{s:b, s:b, s:b}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "verdict",
         verdicts[diagnosis->status], "failure",
         diagnosis->has_defences ? json_null() : json_lossy(diagnosis->failure.msg), "layers",
         defences_to_json(diagnosis), "profiles", "read-only", diagnosis->has_defences,
         "workspace-write", diagnosis->keeps_protected, "by-landlock", !diagnosis->no_alone,
         "watchpoints", available_to_json(diagnosis->no_watchpoint), "credentials",
-        available_to_json(diagnosis->no_tls), "cgroup",
+        available_to_json(diagnosis->no_tls), "change_layers", trial_to_json(diagnosis), "cgroup",
         json_lossy(diagnosis->cgroup[CGROUP_MEMORY]), "limits", limits_to_json(diagnosis),
         "remedies", remedies_to_json(&diagnosis->remedies), "host",
         facts_to_json(&diagnosis->facts));

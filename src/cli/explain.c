@@ -100,6 +100,7 @@ static void print_profile(const struct explanation *explanation, struct buf *tex
     console_line(text, "config   %s", settings->file.path ? settings->file.path : "no file");
     explain_network_print(settings->workspace, text);
     print_protect(settings, text);
+    explain_layer_print(&explanation->about, text);
     explain_tmp_print(&explanation->about, text);
     print_watch(settings, text);
     explain_limits_print(settings->workspace, text);

@@ -12,6 +12,7 @@
 #include "base/strv.h"
 #include "cli/console.h"
 #include "explain/explanation.h"
+#include "layer/layer.h"
 #include "policy/access.h"
 #include "policy/network_hook.h"
 #include "policy/profile.h"
@@ -263,6 +264,7 @@ void explain_short_print(const struct explained *about, struct buf *ret)
     console_line(ret, "config   %s", about->config ? about->config : "no file");
     console_line(ret, "folder   %s", workspace->dir);
     print_files(about, ret);
+    explain_layer_print(about, ret);
     explain_tmp_print(about, ret);
     if (workspace->mode != SANDBOX_DISABLED)
         explain_network_print(workspace, ret);
@@ -282,6 +284,31 @@ void explain_short_print(const struct explained *about, struct buf *ret)
     console_line(ret, "more     --all: each entry and who wrote it, variables, the plan");
 }
 
+/* --- the layer --- */
+
+void explain_layer_print(const struct explained *about, struct buf *text)
+{
+    const struct layer *layer = about->workspace->layer;
+    const struct layer_root *roots;
+    bool is_named;
+    size_t len;
+
+    if (!layer)
+        return;
+    roots = layer_roots(layer, &len);
+    is_named = !str_eq(layer_name(layer), layer_id(layer));
+    console_line(text, "layer    %s: what is written goes there, until it is accepted%s%s",
+                 is_named ? layer_name(layer) : "a new one",
+                 layer_has_git(layer) ? "; commits, too" : "",
+                 layer_is_in_memory(layer) ? "; in memory, gone when this machine is" : "");
+    for (size_t i = 0; i < len; i++)
+        console_line(text, "         %s  (%s)", roots[i].path,
+                     roots[i].is_direct ? "left out: written directly"
+                     : roots[i].is_near
+                         ? "near: accepting moves"
+                         : "on another file system than the layer: accepting copies");
+}
+
 /* --- temporary folders --- */
 
 void explain_tmp_print(const struct explained *about, struct buf *text)
@@ -292,7 +319,9 @@ void explain_tmp_print(const struct explained *about, struct buf *text)
 
     if (workspace->mode == SANDBOX_DISABLED)
         return;
-    if (str_eq(whose, "host"))
+    if (workspace->layer && str_eq(whose, "private"))
+        console_line(text, "tmp      of the layer: never listed, gone with it");
+    else if (str_eq(whose, "host"))
         console_line(text, "tmp      host: /tmp and /var/tmp of this machine");
     else if (str_eq(whose, "none"))
         console_line(text, "tmp      none: there are no private folders without mount namespaces; "

@@ -7,6 +7,9 @@ struct buf;
 struct explained;
 struct json_t;
 
+/* Where what is written goes; nothing without a layer. */
+void explain_layer_print(const struct explained *about, struct buf *ret);
+
 void explain_tmp_print(const struct explained *about, struct buf *ret);
 
 /* What a person wants to know of a workspace: what may be written, not read, reached, and what is lacking. */

@@ -12,6 +12,7 @@
 #include "base/program.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "cli/layer_trial.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -381,6 +382,53 @@ void remedies_find(const struct host_facts *facts, const struct defence_report *
         explain_guard(&layers[DEFENCE_GUARD], ret);
     if (is_missing(layers, DEFENCE_PROXY) && !is_missing(layers, DEFENCE_NET_NAMESPACE))
         explain_proxy(&layers[DEFENCE_PROXY], ret);
+}
+
+/* --- change layers --- */
+
+#define OTHER_STATE "XDG_STATE_HOME=FOLDER cordon run --layer ...\n"
+
+void remedies_add_layers(const struct layer_trial *trial, const char *dir, struct remedies *ret)
+{
+    static const char about[] = "change layers";
+    const char *finding = trial->finding;
+
+    if (!finding)
+        return;
+    if (str_eq(finding, "no-overlayfs"))
+        remedies_add(
+            ret, finding, about,
+            alloc_strf(
+                "The kernel mounts no overlay for a user (%s): --layer and --undo are refused.",
+                trial->refusal.msg),
+            alloc_str(
+                "sudo modprobe overlay        # or Linux 5.11 or newer; in a container, what it "
+                "forbids\n"));
+    else if (str_eq(finding, "layers-folder"))
+        remedies_add(ret, finding, about,
+                     alloc_strf("There is no folder for them: %s.", trial->refusal.msg),
+                     alloc_str(OTHER_STATE));
+    else if (str_eq(finding, "no-layer-here"))
+        remedies_add(ret, finding, about,
+                     alloc_strf("No layer can lie over %s: %s.", dir, trial->refusal.msg),
+                     alloc_str("cordon run --layer -C A-FOLDER-BELOW ...\n"
+                               "cordon run --layer --layer-direct WHAT-IS-MOUNTED-THERE ...\n"));
+    else if (str_eq(finding, "layers-in-memory"))
+        remedies_add(
+            ret, finding, about,
+            alloc_strf(
+                "No disk here can keep a layer (an overlay of a container, NFS, FUSE), so they are "
+                "kept in memory (%s): they take memory, and are gone when this machine is.",
+                trial->folder),
+            alloc_str("docker run -v VOLUME:/state -e XDG_STATE_HOME=/state ...\n" OTHER_STATE));
+    else
+        remedies_add(
+            ret, finding, about,
+            alloc_strf(
+                "Layers are kept in %s, on another file system than %s: accepting copies what it "
+                "could move, and the first write to a file copies it.",
+                trial->folder, dir),
+            alloc_str(OTHER_STATE));
 }
 
 /* --- limits --- */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct defence_report;
+struct layer_trial;
 
 /* --- facts: files are only looked at; whether a layer works is tried elsewhere --- */
 
@@ -54,6 +55,9 @@ void remedies_done(struct remedies *remedies);
  * cause in common get one remedy. */
 void remedies_find(const struct host_facts *facts, const struct defence_report *layers,
                    struct remedies *ret);
+
+/* For change layers over `dir`: where they cannot be had, and where they could be had better. */
+void remedies_add_layers(const struct layer_trial *trial, const char *dir, struct remedies *ret);
 
 /* For limits without a cgroup; `reason` is why there is none. */
 void remedies_add_cgroup(const struct host_facts *facts, const char *reason, struct remedies *ret);

@@ -16,6 +16,8 @@
  *     "watch": "facts" | "off" | "ask" | "learn", "judge": "command" | "every-exec", "git": "read" | "commit",
  *     "protect": ["git", "agents", "editors"],
  *     "tmp": {"whose": "private" | "host" | "none", "path": FOLDER or null, "why": ...},   of private ones
+ *     "layer": null,                                 or where what is written goes: {"name": null, "git": false,
+ *                 "in_memory": false, "roots": [{"path", "direct", "near"}]}
  *     "folder": "/work", "workspace_roots": ["/work"],
  *     "restricted": true,                            what no entry names is denied
  *     "entries": [{"path", "access", "state": "folder" | "file" | "missing", "protected",

@@ -35,6 +35,16 @@ def test_what_is_said_to_work_works(place):
     assert place.shell("true", "-p", "read-only", "-q").returncode == 0
 
 
+def test_change_layers_are_tried(place):
+    found = doctor(place)[1]["change_layers"]
+    assert found["available"] and found["why"] is None
+    assert found["folder"] == str(place.home / ".local/state/cordon/layers") and not found["in_memory"]
+    assert not any((place.home / ".local/state/cordon/layers").iterdir())  # it was made, and is gone
+    _, found = doctor(place, cwd="/proc/sys")
+    assert not found["change_layers"]["available"] and found["change_layers"]["why"]
+    assert [remedy["finding"] for remedy in found["remedies"] if remedy["about"] == "change layers"] == ["no-layer-here"]
+
+
 def test_without_its_program_there_are_no_credentials(place):
     """Told apart from the proxy, which is there."""
     folder = place.base / "programs"
