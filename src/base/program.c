@@ -30,11 +30,17 @@ static const struct {
     const char *name;
     const char *build_dir; /* below the build tree */
 } programs[] = {
-    {"cordon", "src/cli"},           {"cordon-client", "src/cli"},
-    {"cordon-files", "src/files"},   {"cordon-guard", "src/guard"},
-    {"cordon-http", "src/http"},     {"cordon-linux-sandbox", "src/sandbox/launcher"},
-    {"cordon-log", "src/cli"},       {"cordon-proxy", "src/proxy"},
-    {"cordon-scope", "src/process"}, {"cordon-server", "src/cli"},
+    {"cordon", "src/cli"},
+    {"cordon-client", "src/cli"},
+    {"cordon-files", "src/files"},
+    {"cordon-guard", "src/guard"},
+    {"cordon-http", "src/http"},
+    {"cordon-layer", "src/layer"},
+    {"cordon-linux-sandbox", "src/sandbox/launcher"},
+    {"cordon-log", "src/cli"},
+    {"cordon-proxy", "src/proxy"},
+    {"cordon-scope", "src/process"},
+    {"cordon-server", "src/cli"},
     {"cordon-tls", "src/tls"},
 };
 

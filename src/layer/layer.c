@@ -317,11 +317,10 @@ static int read_layer(struct layer *layer, struct err *err)
     return layer_read_steps(layer, err);
 }
 
+/* What it lies over is for its holder to change, who knows which of that its maps had. */
 int layer_reload(struct layer *layer, struct err *err)
 {
-    if (layer->launches)
-        return 0;
-    return read_layer(layer, err);
+    return layer->launches ? 0 : layer_read_steps(layer, err);
 }
 
 /* --- opening --- */
@@ -409,7 +408,7 @@ static struct layer *adopt_at(int base, const char *path, const char *id,
 {
     struct layer *layer = new_layer(path, id, adoption->held_by);
 
-    layer->is_adopted = true;
+    layer->is_adopted = !adoption->held_by;
     layer->is_alive_outside = adoption->is_alive;
     layer->lock = adoption->lock;
     layer->space = (struct overlay_namespace){adoption->users, adoption->mounts};

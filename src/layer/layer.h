@@ -138,11 +138,14 @@ int layer_remove(struct layer *layer, struct err *err);
  * meanwhile), or knows that commands live in it. */
 
 struct layer_adoption {
-    int lock;            /* descriptor of the lock, which is held; taken over, also on failure */
-    int users;           /* namespaces of the step that lives there; taken over, too; -1: none */
-    int mounts;          /* the same */
-    bool is_alive;       /* commands live, in the other process: LAYER_ALIVE, and never quiet */
-    const char *held_by; /* is written down as who has it from now on; NULL: who did */
+    int lock;      /* descriptor of the lock, which is held; taken over, also on failure */
+    int users;     /* namespaces of the step that lives there; taken over, too; -1: none */
+    int mounts;    /* the same */
+    bool is_alive; /* commands live, in the other process: LAYER_ALIVE, and never quiet */
+    const char *
+        held_by; /* who has it from now on is this process, as if it had opened it (LAYER_CHANGE): it may cover,
+                            begin steps, and lets the lock go at the end. NULL: it stays another's, who only lends it: closing
+                            it leaves the lock and everything else as it is */
 };
 
 /* Waits for nothing and recovers nothing: who took the lock has. */
@@ -150,7 +153,7 @@ struct layer *layer_adopt(const char *id, const struct layer_adoption *adoption,
 
 int layer_lock(const struct layer *layer); /* borrowed; -1: LAYER_READ */
 
-/* Reads again what the other process may have changed: steps, roots. Only when quiet. */
+/* Reads again what the other process may have changed: the steps. Nothing when it is not quiet. */
 int layer_reload(struct layer *layer, struct err *err);
 
 const char *layer_id(const struct layer *layer);

@@ -188,6 +188,8 @@ void call_fail_err(struct call *call, const struct err *err)
         [ERR_LIMIT] = RPC_INVALID_REQUEST,
         [ERR_SYSTEM] = RPC_INTERNAL,
         [ERR_BUG] = RPC_INTERNAL,
+        [ERR_BUSY] = RPC_INVALID_REQUEST,
+        [ERR_CONFLICT] = RPC_INVALID_REQUEST,
     };
 
     call_fail_with(call, codes[err->code], err);

@@ -81,7 +81,7 @@ void call_fail_data(struct call *call, enum rpc_code code, const char *message, 
  * NOT_FOUND, EACCES, EPERM and EINVAL are INVALID_REQUEST, the others INTERNAL. */
 void call_fail_errno(struct call *call, int error);
 
-/* By err->code: ERR_INVALID is INVALID_PARAMS; ERR_NOT_FOUND, ERR_FORBIDDEN and ERR_LIMIT are
+/* By err->code: ERR_INVALID is INVALID_PARAMS; ERR_NOT_FOUND, ERR_FORBIDDEN, ERR_LIMIT, ERR_BUSY and ERR_CONFLICT are
  * INVALID_REQUEST; the others INTERNAL. */
 void call_fail_err(struct call *call, const struct err *err);
 

@@ -14,7 +14,13 @@ struct server;
 
 /* What a family of methods keeps with a connection (file handles, watches, streams), one pointer
  * for each. `done` is called when the connection closes, behind every on_gone of its calls. */
-enum client_part { CLIENT_PART_FILES, CLIENT_PART_WATCHES, CLIENT_PART_HTTP, CLIENT_PART_COUNT };
+enum client_part {
+    CLIENT_PART_FILES,
+    CLIENT_PART_WATCHES,
+    CLIENT_PART_HTTP,
+    CLIENT_PART_LAYERS,
+    CLIENT_PART_COUNT
+};
 
 struct client_part_type {
     void (*done)(void *part);

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/program.h"
 #include "base/str.h"
+#include "layer/layer.h"
 #include "policy/narrow.h"
 #include "policy/profile_json.h"
 #include "server/rpc_path.h"
@@ -506,39 +507,43 @@ static char *key_of(const struct sandbox_call *call)
     AUTO_JSON json_t *policy = call->hosts ? network_policy_to_json(call->hosts) : NULL;
     AUTO_FREE char *hosts = policy ? json_dumps(policy, JSON_COMPACT) : NULL;
 
-    if (name && str_eq(name, SANDBOX_NONE) && !hosts)
+    if (name && str_eq(name, SANDBOX_NONE) && !hosts && !call->layer)
         return alloc_str("");
-    return alloc_strf("%s\n%s\n%u %u\n%s\n%s", call->cwd ? call->cwd : "",
+    return alloc_strf("%s\n%s\n%u %u\n%s\n%s\n%s", call->cwd ? call->cwd : "",
                       call->tmpdir ? call->tmpdir : "", call->topics, call->audit_topics, object,
-                      hosts ? hosts : "");
+                      hosts ? hosts : "", call->layer ? layer_id(call->layer) : "");
 }
+
+static const struct workspace_words words_of_named = {
+    .profile = "sandbox.profile",
+    .sandbox = "sandbox",
+    .network = "sandbox.network",
+    .allow_host = "sandbox.allowHosts",
+    .host_port = "sandbox.hostPorts",
+    .publish = "sandbox.publish",
+    .allow_local_binding = "sandbox.allowLocalBinding",
+    .socket = "sandbox.sockets",
+    .with = "sandbox.with",
+    .narrow = PROFILE_OF_CLIENT,
+    .layer = "layer",
+    .layer_git = "`git` of layer/create",
+    .paths = {"sandbox.deny", "sandbox.readable", "sandbox.writable"},
+};
 
 /* As `cordon run` makes it of the same words, but that nobody is warned of what matches nothing. */
 static struct workspace *make_named(struct workspaces *workspaces, const char *key,
                                     const struct sandbox_call *call, enum rpc_code *ret_code,
                                     struct err *err)
 {
-    static const struct workspace_words words = {
-        .profile = "sandbox.profile",
-        .sandbox = "sandbox",
-        .network = "sandbox.network",
-        .allow_host = "sandbox.allowHosts",
-        .host_port = "sandbox.hostPorts",
-        .publish = "sandbox.publish",
-        .allow_local_binding = "sandbox.allowLocalBinding",
-        .socket = "sandbox.sockets",
-        .with = "sandbox.with",
-        .narrow = PROFILE_OF_CLIENT,
-        .paths = {"sandbox.deny", "sandbox.readable", "sandbox.writable"},
-    };
     AUTO(named_done) struct named named = {.profile = name_of(call)};
     struct workspace_request asked = {
-        .words = &words,
+        .words = &words_of_named,
         .tmpdir = call->tmpdir,
         .has_no_env = true,
         .is_strict = true,
         .topics = call->topics,
         .audit_topics = call->audit_topics,
+        .layer = call->layer,
     };
     struct workspace *workspace;
 
@@ -607,6 +612,7 @@ static struct workspace *make(struct workspaces *workspaces, const char *key,
         .has_no_env = true,
         .audit_topics = call->audit_topics,
         .tells_connects = call->hosts != NULL,
+        .layer = call->layer,
     };
     const char *name = name_of(call);
 
@@ -648,10 +654,6 @@ struct workspace *workspace_for_call(struct workspaces *workspaces, const struct
     struct workspace *workspace;
 
     *ret_code = RPC_INTERNAL;
-    if (call->layer && !json_is_null(call->layer)) {
-        err_set(err, ERR_UNSUPPORTED, "layers are not there yet");
-        return NULL;
-    }
     if (workspace_find(workspaces, key, &workspace, err))
         return NULL;
     if (workspace)

@@ -52,7 +52,7 @@ struct sandbox_call {
     const struct network_policy
         *hosts; /* all that its network may reach, whatever the sandbox says: process/start;
                                            NULL: the sandbox says it */
-    const json_t *layer; /* of the call: what it writes goes there; NULL or JSON null: none */
+    struct layer *layer; /* what it writes goes there (layer_choose()); NULL: to the real files */
 };
 
 /* What the words of a call's `trace` mean (may be NULL: nothing); its schema has checked them. */

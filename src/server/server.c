@@ -22,6 +22,7 @@
 #include "server/client.h"
 #include "server/client_session.h"
 #include "server/files/file_pool.h"
+#include "server/layer/layer_table.h"
 #include "server/model/model_request.h"
 #include "server/process/rpc_process.h"
 #include "server/run/exec_run.h"
@@ -42,7 +43,8 @@
 
 static bool has_running(const struct server *server)
 {
-    return server->open || server->model_requests || exec_runs_count(server);
+    return server->open || server->model_requests || exec_runs_count(server) ||
+           layer_table_is_busy(server->layers);
 }
 
 static void terminate_all(struct server *server, uint64_t grace_ns)
@@ -430,8 +432,9 @@ void server_free(struct server *server)
     rules_cache_done(&server->rules);
     server_audit_free(server);
     if (server->next_workspace)
-        workspace_release(server->next_workspace);
-    file_pool_free(server->file_pool);
+        workspace_release(TAKE_PTR(server->next_workspace));
+    file_pool_free(TAKE_PTR(server->file_pool));
+    layer_table_free(server->layers);
     workspaces_free(server->workspaces);
     rpc_hub_free(server->hub);
     service_free(server->service);

@@ -25,6 +25,7 @@ struct client;
 struct client_session;
 struct config;
 struct exec_run;
+struct layer_table;
 struct file_pool;
 struct loop;
 struct workspace;
@@ -92,6 +93,7 @@ struct server {
     struct rpc_hub *hub;
     struct workspaces *workspaces;
     struct file_pool *file_pool; /* NULL until an fs/ method is used; freed before the workspaces */
+    struct layer_table *layers;  /* NULL until a layer is named; freed before the workspaces */
     struct model_calls *model_calls; /* NULL until session/exec is used */
     struct write_queue *write_queue; /* NULL until session/write is used */
     struct rules_cache rules;        /* of session/exec */

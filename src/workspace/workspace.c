@@ -252,6 +252,16 @@ void workspaces_forget(struct workspaces *workspaces)
     trim(workspaces);
 }
 
+bool workspaces_hold_layer(const struct workspaces *workspaces, const struct layer *layer)
+{
+    const struct workspace_inside *inside;
+
+    list_for_each(inside, &workspaces->all, link)
+        if (inside->workspace.layer == layer && inside->holds)
+            return true;
+    return false;
+}
+
 void workspaces_forget_layer(struct workspaces *workspaces, const struct layer *layer)
 {
     struct workspace_inside *inside;

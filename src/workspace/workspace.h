@@ -75,6 +75,9 @@ void workspaces_configure(struct workspaces *workspaces, const struct config *co
 /* None is found by its key any more. */
 void workspaces_forget(struct workspaces *workspaces);
 
+/* Something of those that write to this layer runs, or is about to: one of them is held. */
+bool workspaces_hold_layer(const struct workspaces *workspaces, const struct layer *layer);
+
 /* The layer is about to be closed, and nothing runs in it: those that write to it go, held or not. */
 void workspaces_forget_layer(struct workspaces *workspaces, const struct layer *layer);
 

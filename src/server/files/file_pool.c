@@ -22,6 +22,7 @@
 enum { WORKERS_MAX = 32 };
 
 #define IDLE_NS (5 * CLOCK_NS_PER_S)       /* between the calls of one step of an agent */
+#define LAYER_IDLE_NS CLOCK_NS_PER_S       /* where a step of a layer goes on as long as it lives */
 #define ABANDONED_NS (30 * CLOCK_NS_PER_S) /* for a copy or a removal to come to its end */
 
 struct stamp {
@@ -50,6 +51,7 @@ struct file_pool {
     struct loop *loop;
     struct loop_timer *timer; /* while there are workers */
     bool is_ticking;
+    uint64_t tick_ns;
     struct worker *workers[WORKERS_MAX];
     size_t len;
     struct file_job *waiting; /* the oldest first */
@@ -57,11 +59,22 @@ struct file_pool {
 
 static void pool_serve(struct file_pool *pool);
 
+static uint64_t idle_ns(const struct worker *worker)
+{
+    return worker->workspace->layer ? LAYER_IDLE_NS : IDLE_NS;
+}
+
 static void pool_tick(struct file_pool *pool)
 {
-    if (!pool->is_ticking)
-        loop_timer_start(pool->timer, IDLE_NS);
+    uint64_t least_ns = IDLE_NS;
+
+    for (size_t i = 0; i < pool->len; i++)
+        if (idle_ns(pool->workers[i]) < least_ns)
+            least_ns = idle_ns(pool->workers[i]);
+    if (!pool->is_ticking || least_ns < pool->tick_ns)
+        loop_timer_start(pool->timer, least_ns);
     pool->is_ticking = true;
+    pool->tick_ns = least_ns;
 }
 
 /* --- what a sandbox was built from --- */
@@ -323,7 +336,19 @@ static bool worker_is_due(const struct worker *worker, uint64_t now_ns)
 {
     if (worker->job)
         return false;
-    return now_ns >= worker->since_ns + (worker_is_idle(worker) ? IDLE_NS : ABANDONED_NS);
+    return now_ns >= worker->since_ns + (worker_is_idle(worker) ? idle_ns(worker) : ABANDONED_NS);
+}
+
+void file_pool_end_idle(struct file_pool *pool, const struct layer *layer)
+{
+    for (size_t i = 0; i < pool->len;) {
+        const struct worker *worker = pool->workers[i];
+
+        if (worker->workspace->layer == layer && !worker->job && worker_is_idle(worker))
+            pool_drop(pool, i);
+        else
+            i++;
+    }
 }
 
 static void on_time(void *data)

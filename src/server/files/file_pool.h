@@ -6,6 +6,7 @@
 #include "server/files/file_helper.h"
 
 struct file_job;
+struct layer;
 struct file_pool;
 struct loop;
 struct workspace;
@@ -21,6 +22,9 @@ void file_pool_free(struct file_pool *pool); /* answers nothing that is still op
  * one on_answer follows, maybe from inside; the job is gone when it is called. */
 void file_pool_call(struct file_pool *pool, struct workspace *workspace, struct file_call *call,
                     struct file_job **ret);
+
+/* Those of workspaces that write to this layer and have nothing to do end now, so that nothing of it lives. */
+void file_pool_end_idle(struct file_pool *pool, const struct layer *layer);
 
 /* The answer is not wanted any more. The call itself goes on for a while if it has begun, so that
  * what was asked for is not left half done. */

@@ -12,6 +12,7 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/files/file_pool.h"
+#include "server/layer/layer_table.h"
 #include "server/rpc_path.h"
 #include "server/sandbox_request.h"
 #include "server/server.h"
@@ -253,12 +254,22 @@ static void on_answer(void *user, const struct file_answer *answer)
     queue_pump(queue);
 }
 
+/* Its layer has to be opened first, or is being changed: it comes to the end of the queue when that is done. */
+static void admit_again(struct file_task *task, const json_t *layer)
+{
+    struct call *call = file_task_end(task);
+
+    if (layer_admit(call, layer))
+        client_handle(call);
+}
+
 void file_task_send(struct file_task *task)
 {
-    const struct sandbox_call request = {
+    struct server *server = task->call->client->server;
+    const json_t *layer = json_object_get(call_params(task->call), "layer");
+    struct sandbox_call request = {
         .sandbox = json_object_get(call_params(task->call), "sandbox"),
-        .layer = json_object_get(call_params(task->call), "layer"),
-        .otherwise = task->call->client->server->default_sandbox,
+        .otherwise = server->default_sandbox,
         .tmpdir = getenv("TMPDIR"),
     };
     AUTO(file_call_done) struct file_call call = {.on_answer = on_answer, .user = task};
@@ -266,7 +277,12 @@ void file_task_send(struct file_task *task)
     struct workspace *workspace = NULL;
     struct err err;
 
-    if (task_call(task, &call, &code, &err) == 0)
+    if (!layer_is_ready(server, layer)) {
+        admit_again(task, layer);
+        return;
+    }
+    if (layer_choose(server, layer, &request, &err) == 0 &&
+        task_call(task, &call, &code, &err) == 0)
         workspace = workspace_for_call(task->queue->workspaces, &request, &code, &err);
     if (workspace)
         file_pool_call(task->queue->pool, workspace, &call, &task->job);

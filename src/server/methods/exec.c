@@ -13,6 +13,7 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/layer/layer_table.h"
 #include "server/login_shell.h"
 #include "server/methods.gen.h"
 #include "server/rpc_path.h"
@@ -217,7 +218,7 @@ void method_exec_run(struct call *call, const struct exec_run_params *params)
         call_fail(call, RPC_INVALID_REQUEST, "run %.60s already exists", id);
         return;
     }
-    if (server_refuses(session->server, call))
+    if (server_refuses(session->server, call) || !layer_admit(call, params->layer))
         return;
     approvals = session_approvals(session, &err);
     if (!approvals) {
@@ -230,6 +231,7 @@ void method_exec_run(struct call *call, const struct exec_run_params *params)
         call_fail_with(call, code, &err);
         return;
     }
+    run->tells_changes = run->workspace->layer;
     run->options.approvals = approvals;
     run->answer = answer;
     exec_run_start(run);

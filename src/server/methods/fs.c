@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/base64.h"
+#include "base/str.h"
 #include "base/strv.h"
 #include "files/call.h"
 #include "rpc/rpc.h"
@@ -134,6 +135,10 @@ static void open_begin(struct file_task *task)
         call_fail(file_task_end(task), RPC_INVALID_REQUEST, "file handle `%s` already exists", id);
     else if (file_handles_count(handles) == FILE_HANDLES_MAX)
         fail_full(file_task_end(task));
+    else if (json_is_object(params->layer) && str_eq(params->mode ? params->mode : "", "replace"))
+        call_fail(file_task_end(task), RPC_INVALID_REQUEST,
+                  "a file of a layer that stays open for writing could be written to after it was "
+                  "accepted: use fs/writeFile");
     else
         file_task_send(task);
 }

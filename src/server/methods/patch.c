@@ -7,6 +7,7 @@
 #include "output/output.h"
 #include "server/call.h"
 #include "server/client.h"
+#include "server/layer/layer_table.h"
 #include "server/methods.gen.h"
 #include "server/rpc_path.h"
 #include "server/run/exec_run.h"
@@ -70,7 +71,7 @@ void method_patch_apply(struct call *call, const struct patch_apply_params *para
     enum rpc_code code = RPC_INVALID_PARAMS;
     struct err err;
 
-    if (server_refuses(call->client->server, call))
+    if (server_refuses(call->client->server, call) || !layer_admit(call, params->layer))
         return;
     run = exec_run_new(call, NULL);
     if (patch_read(run, params, &code, &err)) {

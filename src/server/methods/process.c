@@ -15,6 +15,7 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/layer/layer_table.h"
 #include "server/methods.gen.h"
 #include "server/model/model_process.h"
 #include "server/model/session_command.h"
@@ -191,7 +192,6 @@ void method_process_start(struct call *call, const struct process_start_params *
 {
     AUTO(start_done) struct start start = {.params = params};
     struct sandbox_call request = {.sandbox = params->sandbox,
-                                   .layer = params->layer,
                                    .otherwise = call->client->server->default_sandbox,
                                    .tmpdir = getenv("TMPDIR"),
                                    .topics = sandbox_topics(params->trace),
@@ -201,7 +201,7 @@ void method_process_start(struct call *call, const struct process_start_params *
     enum rpc_code code;
     struct err err;
 
-    if (call_refuse_start(call, params))
+    if (call_refuse_start(call, params) || !layer_admit(call, params->layer))
         return;
     if (start_read(&start, &code, &err)) {
         call_fail_with(call, code, &err);
@@ -214,8 +214,12 @@ void method_process_start(struct call *call, const struct process_start_params *
     request.cwd = start.cwd;
     if (start.network.is_given)
         request.hosts = &start.network.policy;
+    if (layer_choose(call->client->server, params->layer, &request, &err)) {
+        call_fail_with(call, RPC_INVALID_REQUEST, &err);
+        return;
+    }
     workspace = workspace_for_call(call->client->server->workspaces, &request, &code, &err);
-    if (workspace && sandbox_is_by_name(params->sandbox))
+    if (workspace && (sandbox_is_by_name(request.sandbox) || (request.layer && !request.sandbox)))
         forbidden = argv_rules_refusal(call, strv_view(&start.argv), start.cwd,
                                        strv_view(&start.env), workspace);
     if (forbidden)

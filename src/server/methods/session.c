@@ -16,6 +16,7 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/layer/layer_table.h"
 #include "server/method_table.h"
 #include "server/methods.gen.h"
 #include "server/model/model_process.h"
@@ -130,7 +131,6 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
 {
     struct server *server = call->client->server;
     struct sandbox_call request = {.sandbox = params->sandbox,
-                                   .layer = params->layer,
                                    .otherwise = server_own_default(server),
                                    .tmpdir = getenv("TMPDIR"),
                                    .topics = sandbox_topics(params->trace),
@@ -151,6 +151,9 @@ static int exec_parts_read(struct call *call, const struct session_exec_params *
     make_env(params, params->env, server, &parts->env);
     make_env(params, NULL, server, &parts->base);
     request.cwd = parts->cwd;
+    *ret_code = RPC_INVALID_REQUEST;
+    if (layer_choose(server, params->layer, &request, err))
+        return -1;
     parts->workspace = workspace_for_call(server->workspaces, &request, ret_code, err);
     return parts->workspace ? 0 : -1;
 }
@@ -217,7 +220,7 @@ void method_session_exec(struct call *call, const struct session_exec_params *pa
     enum rpc_code code = RPC_INTERNAL;
     struct err err;
 
-    if (server_refuses(call->client->server, call))
+    if (server_refuses(call->client->server, call) || !layer_admit(call, params->layer))
         return;
     if (exec_parts_read(call, params, &parts, &code, &err))
         call_fail_with(call, code, &err);

@@ -20,8 +20,10 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/layer/layer_steps.h"
 #include "server/model/model_process.h"
 #include "server/model/write_queue.h"
+#include "server/process/rpc_process.h"
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -165,9 +167,15 @@ void model_request_on_done(void *data, const struct model_call_answer *response)
     struct model_request *request = data;
     json_t *result = response_to_json(response);
 
+    const struct rpc_process *process =
+        response->end ? model_process_find(request->call->client->session, response->session_id)
+                      : NULL;
+
     if (request->is_traced)
         json_object_set_new(result, "processId", model_process_id(response->session_id));
-    call_reply(request->call, result);
+    call_on_gone(request->call, NULL, NULL);
+    layer_reply(request->call, result, process ? process->layer_id : NULL,
+                process ? process->layer_step : 0);
     request_free(request);
 }
 

@@ -20,6 +20,7 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/layer/layer_table.h"
 #include "server/process/observer.h"
 #include "server/process/process_audit.h"
 #include "server/process/process_held.h"
@@ -283,11 +284,22 @@ static void answer_start(struct rpc_process *process)
     struct call *call = TAKE_PTR(process->start);
     AUTO(strv_done) struct strv warnings = {0};
 
+    json_t *result;
+
+    if (!call)
+        return;
     resource_limits_warn(job_limits(process->job, NULL), &warnings);
-    if (call)
-        call_reply(call, json_pack("{s:s, s:s, s:o*}", "processId", process->id, "sandboxType",
-                                   process->sandbox_type, "warnings",
-                                   warnings.len ? json_lossy_list(strv_view(&warnings)) : NULL));
+    result = json_pack("{s:s, s:s, s:o*}", "processId", process->id, "sandboxType",
+                       process->sandbox_type, "warnings",
+                       warnings.len ? json_lossy_list(strv_view(&warnings)) : NULL);
+    if (process->layer_step && process->workspace) {
+        const struct layer *layer = process->workspace->layer;
+        const bool is_shared = layer_step_is_shared(layer, process->layer_step);
+
+        json_object_set_new(result, "stepId", json_integer(process->layer_step));
+        json_object_set_new(result, "shared", json_boolean(is_shared));
+    }
+    call_reply(call, result);
 }
 
 /* The text of the original, from which its clients know what is missing, and ours beside it. */
@@ -440,6 +452,8 @@ static struct rpc_process *process_alloc(const struct rpc_process_options *optio
     process->workspace = options->workspace;
     workspace_hold(process->workspace);
     process->sandbox_type = process->workspace->type;
+    if (process->workspace->layer)
+        process->layer_id = alloc_str(layer_id(process->workspace->layer));
     strv_push_all(&process->argv, from->argv);
     process->cwd = alloc_str(from->cwd);
     process->metadata = json_incref(options->metadata);
@@ -483,6 +497,8 @@ struct rpc_process *rpc_process_new(const struct rpc_process_options *options, s
         process->job = process_session(process, options, err);
     if (!process->job)
         return NULL;
+    if (process->layer_id)
+        process->layer_step = layer_note_step(process->owner->server, process->workspace->layer);
     job_watch(process->job, &process->job_watch);
     output_watch(job_output(process->job), &process->output_watch);
     process_table_add(&options->owner->processes, process);
@@ -526,6 +542,7 @@ void rpc_process_free(struct rpc_process *process)
     strv_done(&process->argv);
     audit_trail_done(&process->trail);
     json_decref(process->metadata);
+    free(process->layer_id);
     free(process->cwd);
     free(process->id);
     free(process);

@@ -69,6 +69,8 @@ struct rpc_process {
     int number;                  /* of a model's session; 0: it was started by process/start */
     struct workspace *workspace; /* held; NULL once nothing runs any more */
     const char *sandbox_type;    /* of the workspace */
+    char *layer_id;              /* it writes to; NULL: to the real files */
+    int layer_step;              /* in this step of it; 0: not known */
     char audit_id[SERVER_AUDIT_ID_SIZE]; /* in the audit log, until its end is written there */
     struct audit_trail trail;            /* of what it does */
     struct strv argv;

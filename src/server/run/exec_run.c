@@ -12,6 +12,8 @@
 #include "server/call.h"
 #include "server/client.h"
 #include "server/client_session.h"
+#include "server/layer/layer_steps.h"
+#include "server/layer/layer_table.h"
 #include "server/login_shell.h"
 #include "server/rules_cache.h"
 #include "server/run/exec_audit.h"
@@ -131,16 +133,18 @@ struct exec_run *exec_run_find(const struct client_session *session, const char 
 
 int exec_run_workspace(struct exec_run *run, enum rpc_code *ret_code, struct err *err)
 {
-    const struct sandbox_call call = {.sandbox = run->sandbox,
-                                      .layer = run->layer,
-                                      .otherwise = server_own_default(run->server),
-                                      .cwd = run->cwd,
-                                      .tmpdir = getenv("TMPDIR"),
-                                      .topics = run->topics,
-                                      .audit_topics =
-                                          server_audit_topics(run->server) |
-                                          (run->reports_later ? (unsigned)TIMELINE_FILES : 0u)};
+    struct sandbox_call call = {.sandbox = run->sandbox,
+                                .otherwise = server_own_default(run->server),
+                                .cwd = run->cwd,
+                                .tmpdir = getenv("TMPDIR"),
+                                .topics = run->topics,
+                                .audit_topics =
+                                    server_audit_topics(run->server) |
+                                    (run->reports_later ? (unsigned)TIMELINE_FILES : 0u)};
 
+    *ret_code = RPC_INVALID_REQUEST;
+    if (layer_choose(run->server, run->layer, &call, err))
+        return -1;
     run->workspace = workspace_for_call(run->server->workspaces, &call, ret_code, err);
     if (!run->workspace)
         return -1;
@@ -189,6 +193,8 @@ static void notify_begin(struct exec_run *run)
         return;
     run->has_begun = true;
     run->attempts++;
+    if (run->workspace && run->workspace->layer)
+        run->layer_step = layer_note_step(run->server, run->workspace->layer);
     if (run->told->sandbox)
         execution_warn_of_defences(run->told->sandbox, &run->warnings);
     if (exec_run_job(run))
@@ -240,7 +246,9 @@ static void on_done(void *data)
 
         exec_event_end(run, result);
         run->call = NULL;
-        call_reply(call, run->answer(run, result));
+        call_on_gone(call, NULL, NULL);
+        layer_reply(call, run->answer(run, result),
+                    run->tells_changes ? layer_id(run->workspace->layer) : NULL, run->layer_step);
     }
     exec_run_free(run);
     stopping_check(server);

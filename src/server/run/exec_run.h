@@ -55,9 +55,11 @@ struct exec_run {
     struct strv proposed;
     char *cwd;
     char *justification;
-    json_t *sandbox; /* the object of the call; NULL: none */
-    json_t *layer;   /* the same */
-    unsigned topics; /* of enum timeline_topic */
+    json_t *sandbox;    /* the object of the call; NULL: none */
+    json_t *layer;      /* the same */
+    int layer_step;     /* of the last attempt; 0: none */
+    bool tells_changes; /* the answer has what its step changed */
+    unsigned topics;    /* of enum timeline_topic */
     struct profile_overlay additional;
     struct patch_call patch; /* what it really is; `text` NULL: a command */
     struct strv patched;     /* the files of a patch that may be asked about */

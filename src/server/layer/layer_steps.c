@@ -1,0 +1,283 @@
+/* See layer_steps.h.
+ *
+ *     something of the layer ended --> summary (cordon-layer) --> answers that wait for its step get "changes"
+ *                                                             \-> layer/stepEnded, when nothing lives any more
+ *                                                             \-> what is watched outside follows
+ *
+ * One summary of a layer at a time; what comes while it works is served by the next one. It is made only of what somebody
+ * asks for: the step for those who ran something in it, everything for those who watch. */
+#include "server/layer/layer_steps.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/clock.h"
+#include "base/file_uri.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "loop/loop.h"
+#include "server/call.h"
+#include "server/client.h"
+#include "server/layer/layer_outside.h"
+#include "server/layer/layer_table.h"
+#include "server/layer/layer_task.h"
+#include "server/server.h"
+
+#include <stdlib.h>
+
+/* An answer that waits for its changes. */
+struct reply {
+    struct list link;
+    struct call *call;
+    json_t *result;
+    char *id;
+    int step;
+    bool is_shared;
+};
+
+static void summarize(struct layer_entry *entry);
+
+/* --- answers --- */
+
+static void reply_free(struct reply *reply)
+{
+    list_remove(&reply->link);
+    json_decref(reply->result);
+    free(reply->id);
+    free(reply);
+}
+
+static void on_gone(void *data)
+{
+    reply_free(data);
+}
+
+static json_int_t count_of(const json_t *counts, const char *key)
+{
+    return json_integer_value(json_object_get(counts, key));
+}
+
+/* `counts` NULL or JSON null: they are not known. A rename is something that is new, and something that is gone. */
+static json_t *changes_of(const struct reply *reply, const json_t *counts)
+{
+    const json_int_t renamed = count_of(counts, "renamed");
+
+    if (!json_is_object(counts))
+        return json_null();
+    return json_pack("{s:s, s:i, s:b, s:I, s:I, s:I}", "layerId", reply->id, "stepId", reply->step,
+                     "shared", reply->is_shared, "added", count_of(counts, "added") + renamed,
+                     "modified", count_of(counts, "modified") + count_of(counts, "other"),
+                     "deleted", count_of(counts, "deleted") + renamed);
+}
+
+static void reply_send(struct reply *reply, const json_t *counts)
+{
+    struct call *call = reply->call;
+    json_t *result = json_incref(reply->result);
+
+    json_object_set_new(result, "changes", changes_of(reply, counts));
+    call_on_gone(call, NULL, NULL);
+    reply_free(reply);
+    call_reply(call, result);
+}
+
+/* Those of this step. */
+static void send_replies(struct layer_entry *entry, int step, const json_t *counts)
+{
+    struct reply *reply;
+    struct reply *next;
+
+    list_for_each_safe(reply, next, &entry->replies, link)
+        if (reply->step == step)
+            reply_send(reply, counts);
+}
+
+void layer_reply(struct call *call, json_t *result, const char *id, int step)
+{
+    struct server *server = call->client->server;
+    struct layer_entry *entry = id && server->layers ? layer_find(server->layers, id) : NULL;
+    struct reply *reply;
+
+    if (!id) {
+        call_reply(call, result);
+        return;
+    }
+    reply = alloc_zero(1, sizeof *reply);
+    *reply = (struct reply){.call = call, .result = result, .id = alloc_str(id), .step = step};
+    if (!entry || !entry->layer || !step) {
+        reply_send(reply, NULL);
+        return;
+    }
+    reply->is_shared = layer_step_is_shared(entry->layer, step);
+    list_append(&entry->replies, &reply->link);
+    call_on_gone(call, on_gone, reply);
+    summarize(entry);
+}
+
+void layer_steps_end(struct layer_entry *entry)
+{
+    while (!list_is_empty(&entry->replies))
+        reply_send(list_first(&entry->replies, struct reply, link), NULL);
+    if (entry->layer)
+        layer_on_quiet(entry->layer, NULL, NULL);
+    loop_timer_stop(entry->timer);
+    entry->ended_step = 0;
+}
+
+/* --- what is outside --- */
+
+static void on_changed(void *data, const struct strv *paths, bool has_more)
+{
+    struct layer_entry *entry = data;
+    AUTO_JSON json_t *params = json_pack("{s:s, s:o, s:b}", "layerId", entry->id, "paths",
+                                         json_lossy_list(strv_view(paths)), "more", has_more);
+
+    layer_notify(entry->table->server, entry->id, "layer/outsideChanged", params);
+}
+
+static void watch_outside(struct layer_entry *entry, const json_t *uris)
+{
+    AUTO(strv_done) struct strv paths = {0};
+    struct err err;
+
+    if (!entry->outside)
+        entry->outside = layer_outside_new(entry->table->server->loop, on_changed, entry, &err);
+    if (!entry->outside) {
+        log_event(LOG_LEVEL_WARN, "layer-unwatched", log_text("layer", entry->id),
+                  log_text("why", err.msg));
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(uris); i++) {
+        const char *uri = json_string_value(json_array_get(uris, i));
+        char *path = uri ? file_uri_parse(uri, &err) : NULL;
+
+        if (path)
+            strv_push_take(&paths, path);
+    }
+    layer_outside_set(entry->outside, &paths);
+}
+
+/* --- summaries --- */
+
+static void tell_ended(struct layer_entry *entry, int step, const json_t *result)
+{
+    json_t *counts = json_object_get(result, "step");
+    json_t *all = json_object_get(result, "all");
+    AUTO_JSON json_t *params = json_pack("{s:s, s:i, s:o, s:o}", "layerId", entry->id, "stepId",
+                                         step, "counts", counts ? json_incref(counts) : json_null(),
+                                         "all", all ? json_incref(all) : json_null());
+
+    if (entry->ended_step != step)
+        return;
+    entry->ended_step = 0;
+    entry->told_step = step;
+    layer_notify(entry->table->server, entry->id, "layer/stepEnded", params);
+}
+
+static void summary_end(struct layer_entry *entry, const json_t *result)
+{
+    const int step = entry->summary_step;
+    const json_t *paths = json_object_get(result, "paths");
+
+    send_replies(entry, step, json_object_get(result, "step"));
+    if (step)
+        tell_ended(entry, step, result);
+    if (paths && layer_is_watched(entry->table->server, entry->id))
+        watch_outside(entry, paths);
+    entry->used_ns = clock_now_ns();
+    summarize(entry);
+}
+
+static void on_summary(void *data, const struct layer_helper_answer *answer)
+{
+    struct layer_entry *entry = data;
+    AUTO_JSON json_t *result = json_incref((json_t *)answer->result);
+
+    if (answer->failure)
+        log_event(LOG_LEVEL_WARN, "layer-unlisted", log_text("layer", entry->id),
+                  log_text("why", answer->failure->msg));
+    layer_helper_free(TAKE_PTR(entry->summary));
+    summary_end(entry, result);
+}
+
+static void start_summary(struct layer_entry *entry, int step, bool counts_all)
+{
+    json_t *params = json_pack("{s:b}", "countsAll", counts_all);
+    AUTO_JSON json_t *request = NULL;
+    struct err err;
+
+    if (step)
+        json_object_set_new(params, "stepId", json_integer(step));
+    request = layer_request(entry->table, "summary", entry->id, params);
+    entry->summary_step = step;
+    entry->summary = layer_helper_for(entry->table, request, on_summary, entry, &err);
+    if (entry->summary)
+        return;
+    log_event(LOG_LEVEL_WARN, "layer-unlisted", log_text("layer", entry->id),
+              log_text("why", err.msg));
+    send_replies(entry, step, NULL);
+    if (step)
+        tell_ended(entry, step, NULL);
+}
+
+/* Until nobody waits for one. */
+static void summarize(struct layer_entry *entry)
+{
+    const struct reply *first;
+    bool is_watched;
+
+    while (!entry->summary) {
+        first = list_first(&entry->replies, struct reply, link);
+        is_watched = layer_is_watched(entry->table->server, entry->id);
+        if (!first && !(is_watched && (entry->ended_step || entry->looks)))
+            return;
+        entry->looks = false;
+        start_summary(entry, first ? first->step : entry->ended_step, is_watched);
+    }
+}
+
+void layer_steps_look(struct layer_entry *entry)
+{
+    entry->looks = true;
+    summarize(entry);
+}
+
+/* --- the end of a step --- */
+
+static void on_time(void *data)
+{
+    struct layer_entry *entry = data;
+
+    if (!entry->layer)
+        return;
+    entry->used_ns = clock_now_ns();
+    if (entry->settles && !entry->changing && layer_entry_is_free(entry)) {
+        entry->settles = false;
+        layer_change(entry, NULL, "settle", NULL);
+    }
+    if (layer_is_watched(entry->table->server, entry->id))
+        summarize(entry);
+    else
+        entry->ended_step = 0;
+}
+
+/* From within the end of a launch: only takes note. */
+static void on_quiet(void *data, struct layer *layer)
+{
+    struct layer_entry *entry = data;
+    const int last = layer_last_step(layer);
+    const int step =
+        last > entry->live_step ? last : entry->live_step; /* it is gone if nothing was written */
+
+    if (step > entry->told_step)
+        entry->ended_step = step;
+    loop_timer_start(entry->timer, 0);
+}
+
+void layer_steps_begin(struct layer_entry *entry)
+{
+    if (!entry->timer)
+        entry->timer = loop_timer_new(entry->table->server->loop, on_time, entry);
+    entry->told_step = layer_last_step(entry->layer);
+    layer_on_quiet(entry->layer, on_quiet, entry);
+}
