@@ -84,7 +84,7 @@ struct changes {
 
 enum change_flag {
     CHANGES_WITHOUT_RENAMES = 1,   /* an A and a D each: for accept and drop */
-    CHANGES_WITHOUT_CONFLICTS = 2, /* MARK_CONFLICT is not looked for */
+    CHANGES_WITHOUT_CONFLICTS = 2, /* MARK_CONFLICT is not looked for; nor is it of a single step */
     CHANGES_OF_GIT =
         4, /* also what is below git directories, of a layer that has them (layer_has_git()): it is never
                            taken file by file (commits.h) */

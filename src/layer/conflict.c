@@ -18,7 +18,7 @@
 
 #define GRACE_NS INT64_C(10000000)
 
-static bool is_since(int64_t ns, int64_t base_ns)
+bool conflict_is_since(int64_t ns, int64_t base_ns)
 {
     return ns >= base_ns - GRACE_NS;
 }
@@ -31,9 +31,9 @@ enum conflict_why conflict_of(const struct conflict_look *look)
         return CONFLICT_NONE;
     if (!real->mode)
         return look->is_copy && look->layer->mode ? CONFLICT_GONE : CONFLICT_NONE;
-    if (!S_ISDIR(real->mode) && is_since(real->ctime_ns, look->base_ns))
+    if (!S_ISDIR(real->mode) && conflict_is_since(real->ctime_ns, look->base_ns))
         return CONFLICT_CHANGED;
-    if (look->moved_ns && is_since(look->moved_ns, look->base_ns))
+    if (look->moved_ns && conflict_is_since(look->moved_ns, look->base_ns))
         return CONFLICT_MOVED;
     return CONFLICT_NONE;
 }

@@ -19,8 +19,12 @@ struct conflict_look {
     const struct change_stamp *layer; /* mode 0: deleted there */
     const struct change_stamp *real;  /* mode 0: missing */
     const struct change_stamp *known; /* what we left there ourselves (known.h); NULL: nothing */
-    bool is_copy;                     /* of struct change */
+    bool
+        is_copy; /* of a real one that was there: of struct change, but not of what was moved there */
 };
+
+/* Not before the step began, as far as clocks can say. */
+bool conflict_is_since(int64_t ns, int64_t base_ns);
 
 enum conflict_why conflict_of(const struct conflict_look *look);
 

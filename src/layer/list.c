@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
+#include "layer/conflicts.h"
 #include "layer/rename.h"
 #include "layer/walk.h"
 #include "policy/protect.h"
@@ -141,6 +142,9 @@ int change_list(const struct layer *layer, const struct change_query *query, str
             return -1;
     }
     changes_sort(&changes);
+    if (!query->step && !(query->flags & CHANGES_WITHOUT_CONFLICTS) &&
+        conflicts_mark(layer, &changes, err))
+        return -1;
     if (!(query->flags & CHANGES_WITHOUT_RENAMES))
         changes_pair(layer, &names, &changes);
     changes_count(&changes);

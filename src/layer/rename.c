@@ -65,6 +65,9 @@ static void pair(struct pairing *pairing, size_t added, size_t gone, bool is_edi
     change->real = old->real;
     change->real_mtime_ns = old->real_mtime_ns;
     change->base_step = old->base_step;
+    /* that a copy has no real one is no conflict: that one had another name */
+    change->marks &= ~(unsigned)MARK_CONFLICT;
+    change->marks |= old->marks & MARK_CONFLICT;
     if (old->first_step < change->first_step)
         change->first_step = old->first_step;
     marks_of(change, NULL,

@@ -15,9 +15,11 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 struct layer {
+    int fd;
     char *folder;
     struct layer_root root;
     struct layer_step *steps;
@@ -29,6 +31,7 @@ struct layer *fake_layer_new(size_t steps)
     struct layer *layer = alloc_zero(1, sizeof *layer);
 
     layer->folder = support_scratch_new();
+    layer->fd = open(layer->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     layer->root.path = path_join(layer->folder, "real");
     layer->steps = alloc_zero(steps, sizeof *layer->steps);
     layer->len = steps;
@@ -37,6 +40,7 @@ struct layer *fake_layer_new(size_t steps)
         AUTO_FREE char *up = alloc_strf("%s/%zu", layer->folder, i + 1);
 
         layer->steps[i].number = (int)i + 1;
+        layer->steps[i].begun.tv_sec = INT32_MAX; /* no conflicts but where a test asks for them */
         assert_int_equal(mkdir(up, 0755), 0);
     }
     return layer;
@@ -44,13 +48,14 @@ struct layer *fake_layer_new(size_t steps)
 
 void fake_layer_free(struct layer *layer)
 {
+    close(layer->fd);
     support_scratch_remove(layer->folder);
     free(layer->root.path);
     free(layer->steps);
     free(layer);
 }
 
-const char *fake_layer_folder(const struct layer *layer)
+const char *layer_folder(const struct layer *layer)
 {
     return layer->folder;
 }
@@ -75,6 +80,11 @@ bool layer_has_git(const struct layer *layer)
     return false;
 }
 
+int layer_fd(const struct layer *layer)
+{
+    return layer->fd;
+}
+
 const char *layer_name(const struct layer *layer)
 {
     return layer ? "fake" : NULL;
@@ -96,6 +106,16 @@ int layer_open_up(const struct layer *layer, size_t root, int step, struct err *
 }
 
 /* --- what is in it --- */
+
+void fake_begin(struct layer *layer, size_t step)
+{
+    const struct timespec grace = {.tv_nsec = 15 * 1000 * 1000};
+
+    /* what is done before is older by more than clocks may differ, and what is done then is newer */
+    nanosleep(&grace, NULL);
+    clock_gettime(CLOCK_REALTIME, &layer->steps[step - 1].begun);
+    nanosleep(&grace, NULL);
+}
 
 char *fake_path(const struct layer *layer, size_t step, const char *path)
 {

@@ -9,8 +9,6 @@
 struct layer *fake_layer_new(size_t steps);
 void fake_layer_free(struct layer *layer);
 
-const char *fake_layer_folder(const struct layer *layer);
-
 /* Each makes the directories above, too. `step` 0: what is real. */
 char *fake_path(const struct layer *layer, size_t step, const char *path); /* caller frees */
 void fake_file(const struct layer *layer, size_t step, const char *path, const char *text);
@@ -24,6 +22,9 @@ void fake_pipe(const struct layer *layer, size_t step, const char *path);
 void fake_mode(const struct layer *layer, size_t step, const char *path, mode_t mode);
 void fake_attribute(const struct layer *layer, size_t step, const char *path, const char *name,
                     const char *value);
+
+/* The step begins now: what is changed later is newer. */
+void fake_begin(struct layer *layer, size_t step);
 
 /* Lists, and fails the test unless these are the changes: a line each, "M a/file", with more words where they are not as
  * usual: "from=PATH", "marks=xr", "by=make", "step=2", "first=1" (1 both), "binary", "copy", "edited", "within". NULL for

@@ -177,11 +177,11 @@ static void add_all(const struct layer *layer, struct buf *ret)
 static void git_apply(const struct layer *layer, const struct buf *patch)
 {
     AUTO_FREE char *real = fake_path(layer, 0, "");
-    AUTO_FREE char *path = alloc_strf("%s/patch", fake_layer_folder(layer));
+    AUTO_FREE char *path = alloc_strf("%s/patch", layer_folder(layer));
     int status;
     pid_t child;
 
-    support_write(fake_layer_folder(layer), "patch", patch->data);
+    support_write(layer_folder(layer), "patch", patch->data);
     child = fork();
     if (!child) {
         if (chdir(real) == 0)

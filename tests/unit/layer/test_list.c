@@ -327,6 +327,60 @@ static void test_marks(void **state)
                    "A set-id marks=xs\n");
 }
 
+/* --- conflicts --- */
+
+static void test_conflicts(void **state)
+{
+    const struct change_query without = {.flags = CHANGES_WITHOUT_CONFLICTS};
+    AUTO_LAYER layer = fake_layer_new(1);
+
+    fake_file(layer, 0, "a/before", "old");
+    fake_file(layer, 1, "a/before", "new");
+    fake_file(layer, 0, "a/since", "old");
+    fake_file(layer, 1, "a/since", "new");
+    fake_file(layer, 0, "gone-before", "old");
+    fake_gone(layer, 1, "gone-before");
+    fake_file(layer, 0, "moved", "moves");
+    fake_gone(layer, 1, "moved");
+    fake_file(layer, 1, "a/moved", "moves");
+    fake_attribute(layer, 1, "a/moved", "user.overlay.origin", "");
+    fake_file(layer, 1, "b/edited-and-moved", "here");
+    fake_attribute(layer, 1, "b/edited-and-moved", "user.overlay.origin", "");
+    fake_file(layer, 1, "new", "new");
+    fake_begin(layer, 1);
+    assert_changes(layer, NULL,
+                   "M a/before\n"
+                   "R a/moved from=moved copy\n"
+                   "M a/since\n"
+                   "A b\n"
+                   "A b/edited-and-moved copy\n"
+                   "D gone-before\n"
+                   "A new\n");
+    fake_file(layer, 0, "a/since", "longer than before");
+    fake_file(layer, 0, "new", "by another");
+    fake_file(layer, 1, "a/copy", "of one that is removed now");
+    fake_attribute(layer, 1, "a/copy", "user.overlay.origin", "");
+    fake_file(layer, 0, "a/something", "else in the folder");
+    assert_changes(layer, NULL,
+                   "M a/before\n"
+                   "A a/copy marks=c copy\n"
+                   "R a/moved from=moved copy\n"
+                   "M a/since marks=c\n"
+                   "A b\n"
+                   "A b/edited-and-moved marks=c copy\n"
+                   "D gone-before\n"
+                   "M new marks=c\n");
+    assert_changes(layer, &without,
+                   "M a/before\n"
+                   "A a/copy copy\n"
+                   "R a/moved from=moved copy\n"
+                   "M a/since\n"
+                   "A b\n"
+                   "A b/edited-and-moved copy\n"
+                   "D gone-before\n"
+                   "M new\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,7 +388,7 @@ int main(void)
         cmocka_unit_test(test_folders),         cmocka_unit_test(test_types),
         cmocka_unit_test(test_steps),           cmocka_unit_test(test_renames),
         cmocka_unit_test(test_renames_of_many), cmocka_unit_test(test_folder_renames),
-        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_marks),           cmocka_unit_test(test_conflicts),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
