@@ -20,6 +20,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "layer/accept.h"
 #include "layer/inside.h"
 
 #include <errno.h>
@@ -368,7 +369,8 @@ static int recover(struct layer *layer, struct err *err)
 {
     if (orphan_wait(layer, err))
         return -1;
-    if (step_recover(layer, err) || squash_recover(layer, err) || store_empty_trash(layer, err))
+    if (step_recover(layer, err) || squash_recover(layer, err) || accept_recover(layer, err) ||
+        store_empty_trash(layer, err))
         return -1;
     return 0;
 }

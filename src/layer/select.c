@@ -1,0 +1,272 @@
+/* See select.h. Some changes cannot go alone: a new file needs the new folder that it is in, what was a file and is a
+ * folder now has to go first, and a rename is two names. They come along, without being asked for. */
+#include "layer/select.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct select {
+    struct work *work;
+    const struct accept_request *request;
+    enum select_for use;
+    struct selection *ret;
+    struct strv paths; /* of the request, sorted */
+    bool *is_chosen;   /* of each change */
+    bool *is_expected; /* of each expectation: it was found */
+};
+
+void selection_done(struct selection *selection)
+{
+    changes_done(&selection->changes);
+    free(selection->items);
+    strv_done(&selection->problems);
+    *selection = (struct selection){0};
+}
+
+static void select_end(struct select *select)
+{
+    strv_done(&select->paths);
+    free(select->is_chosen);
+    free(select->is_expected);
+}
+
+static int compare_paths(const void *one, const void *other)
+{
+    return path_compare(*(char *const *)one, *(char *const *)other);
+}
+
+static bool is_named(const struct select *select, const char *path)
+{
+    return select->paths.len && bsearch(&path, select->paths.items, select->paths.len,
+                                        sizeof *select->paths.items, compare_paths);
+}
+
+/* It, or a folder above it, is named. */
+static bool is_asked(const struct select *select, const char *path)
+{
+    AUTO_FREE char *at = NULL;
+
+    if (!select->request->paths)
+        return true;
+    at = alloc_str(path);
+    for (;;) {
+        char *slash = strrchr(at, '/');
+
+        if (is_named(select, at))
+            return true;
+        if (slash == at)
+            return is_named(select, "/");
+        *slash = '\0';
+    }
+}
+
+static bool change_is_asked(const struct select *select, const struct change *change)
+{
+    AUTO_FREE char *path = work_path(select->work, change->root, change->path);
+    AUTO_FREE char *from = NULL;
+
+    if (is_asked(select, path))
+        return true;
+    if (!change->from)
+        return false;
+    from = work_path(select->work, change->root, change->from);
+    return is_asked(select, from);
+}
+
+/* --- what goes along --- */
+
+/* The changes of the path: one, or a D and an A. */
+static size_t find_first(const struct select *select, size_t root, const char *path, size_t len)
+{
+    const struct changes *all = &select->ret->changes;
+    AUTO_FREE char *wanted = alloc_strn(path, len);
+    size_t low = 0, high = all->len;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct change *change = &all->items[middle];
+
+        if (change->root < root || (change->root == root && path_compare(change->path, wanted) < 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void choose_at(struct select *select, size_t root, const char *path, size_t len)
+{
+    const struct changes *all = &select->ret->changes;
+
+    for (size_t i = find_first(select, root, path, len); i < all->len; i++) {
+        const struct change *change = &all->items[i];
+
+        if (change->root != root || strncmp(change->path, path, len) != 0 || change->path[len])
+            break;
+        select->is_chosen[i] = true;
+    }
+}
+
+/* Those above it, and the other half where the type has changed. Accept goes from above, drop from below: who drops a
+ * folder drops what is in it, which was asked for with it. */
+static void choose_along(struct select *select, const struct change *change)
+{
+    choose_at(select, change->root, change->path, strlen(change->path));
+    if (select->use == SELECT_DROP || change->kind == CHANGE_DELETED)
+        return;
+    for (const char *slash = change->path; (slash = strchr(slash, '/')); slash++)
+        choose_at(select, change->root, change->path, (size_t)(slash - change->path));
+}
+
+/* --- what may not be taken --- */
+
+/* Whether it is what somebody was shown. */
+static bool is_expected(struct select *select, const struct change *change, const char *path)
+{
+    const struct accept_request *request = select->request;
+
+    for (size_t i = 0; i < request->expected_len; i++) {
+        if (!str_eq(request->expected[i].path, path))
+            continue;
+        select->is_expected[i] = true;
+        if (!change_stamp_equal(&request->expected[i].layer, &change->layer))
+            return false;
+    }
+    return true;
+}
+
+static bool why_not(const struct select *select, const struct change *change, const char *path,
+                    enum left_why *ret_why, const char **ret_detail)
+{
+    const unsigned flags = select->request->flags;
+
+    if (select->use == SELECT_DROP)
+        return false;
+    if (change->marks & MARK_SPECIAL) {
+        *ret_why = LEFT_SPECIAL;
+        *ret_detail = "pipes, sockets and devices stay in the layer; drop it";
+    } else if ((change->marks & MARK_CONFLICT) && !(flags & ACCEPT_FORCE)) {
+        *ret_why = LEFT_CONFLICT;
+        *ret_detail = "the real one was changed since the command began; look at it with \"cordon "
+                      "diff\", then drop it, or take it with --force";
+    } else if ((change->marks & MARKS_LATER) && !(flags & ACCEPT_MARKED) &&
+               !is_named(select, path)) {
+        *ret_why = LEFT_MARKED;
+        *ret_detail = "it may run later, or lead elsewhere; look at it, and accept it by its path";
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void add(struct select *select, const struct change *change, enum change_kind kind,
+                const char *path)
+{
+    struct selection *ret = select->ret;
+
+    ret->items = alloc_grow(ret->items, ret->len, &ret->cap, sizeof *ret->items);
+    ret->items[ret->len++] = (struct chosen){.change = change, .kind = kind, .path = path};
+}
+
+static void take_or_leave(struct select *select, const struct change *change)
+{
+    struct work *work = select->work;
+    AUTO_FREE char *path = work_path(work, change->root, change->path);
+    enum left_why why;
+    const char *detail;
+
+    if (!is_expected(select, change, path)) {
+        work_leave(work, change->root, change->path, LEFT_CHANGED,
+                   "it is not what was shown; list it again");
+    } else if (why_not(select, change, path, &why, &detail)) {
+        work_leave(work, change->root, change->path, why, detail);
+    } else if (change->kind == CHANGE_RENAMED) {
+        add(select, change, CHANGE_DELETED, change->from);
+        add(select, change, CHANGE_ADDED, change->path);
+    } else {
+        add(select, change, change->kind, change->path);
+    }
+}
+
+/* --- all of it --- */
+
+static int list(struct select *select, struct err *err)
+{
+    /* with names, all has to be known: what goes along is not below them */
+    const struct change_query query = {.flags =
+                                           select->request->paths ? 0 : CHANGES_WITHOUT_RENAMES};
+
+    return change_list(select->work->layer, &query, &select->ret->changes, &select->ret->problems,
+                       err);
+}
+
+static void leave_all(struct select *select, enum left_why why, const char *detail)
+{
+    const struct changes *all = &select->ret->changes;
+
+    for (size_t i = 0; i < all->len; i++)
+        if (select->is_chosen[i])
+            work_leave(select->work, all->items[i].root, all->items[i].path, why, detail);
+}
+
+static void leave_missing(struct select *select)
+{
+    const struct accept_request *request = select->request;
+
+    for (size_t i = 0; i < request->expected_len; i++) {
+        struct accept_result *result = select->work->result;
+
+        if (select->is_expected[i])
+            continue;
+        result->left =
+            alloc_grow(result->left, result->left_len, &result->left_cap, sizeof *result->left);
+        result->left[result->left_len++] =
+            (struct left){.path = alloc_str(request->expected[i].path),
+                          .why = LEFT_CHANGED,
+                          .detail = alloc_str("it is not what was shown; list it again")};
+    }
+}
+
+int select_changes(struct work *work, const struct accept_request *request, enum select_for use,
+                   struct selection *ret, struct err *err)
+{
+    AUTO(select_end)
+    struct select select = {.work = work, .request = request, .use = use, .ret = ret};
+    const struct changes *all = &ret->changes;
+
+    strv_push_all(&select.paths, request->paths);
+    if (select.paths.len)
+        qsort(select.paths.items, select.paths.len, sizeof *select.paths.items, compare_paths);
+    if (list(&select, err))
+        return -1;
+    select.is_chosen = alloc_zero(all->len + 1, sizeof *select.is_chosen);
+    select.is_expected = alloc_zero(request->expected_len + 1, sizeof *select.is_expected);
+    for (size_t i = 0; i < all->len; i++)
+        if (change_is_asked(&select, &all->items[i])) {
+            select.is_chosen[i] = true;
+            if (request->paths)
+                choose_along(&select, &all->items[i]);
+        }
+    if (use == SELECT_DROP && !work->is_quiet) {
+        leave_all(&select, LEFT_BUSY, "commands of the layer live; wait for them, or end them");
+        return 0;
+    }
+    if (use == SELECT_ACCEPT && layer_state(work->layer) == LAYER_SUSPECT &&
+        !(request->flags & ACCEPT_FORCE)) {
+        leave_all(
+            &select, LEFT_SUSPECT,
+            "the machine went down since it was written, and contents may be missing; look at "
+            "it, then take it with --force");
+        return 0;
+    }
+    for (size_t i = 0; i < all->len; i++)
+        if (select.is_chosen[i])
+            take_or_leave(&select, &all->items[i]);
+    leave_missing(&select);
+    return 0;
+}

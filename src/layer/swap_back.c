@@ -1,0 +1,299 @@
+/* One path of an accept taken back: see swap.c, whose calls these are in the other direction.
+ *
+ * What comes back to its place was kept since, so this needs no room there. What goes is put into the layer again, into the
+ * step that it came from, unless the layer has something at the path by now: that is newer, and stays. */
+#include "layer/swap.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* Of what an accept left; what its mtime was is not noted. */
+static bool is_as_left(const struct stat *st, const struct change_stamp *stamp)
+{
+    struct change_stamp now;
+
+    change_stamp_of(st, &now);
+    if (st->st_nlink > 1 && S_ISREG(st->st_mode))
+        now.ctime_ns = stamp->ctime_ns;
+    return change_stamp_equal(&now, stamp);
+}
+
+/* --- the layer --- */
+
+/* The layer has nothing at the path, and what is taken back belongs there. */
+static bool needs_layer(struct work *work, const struct journal_item *item)
+{
+    if (!trees_steps(work->trees))
+        return false;
+    if (item->kind == CHANGE_DELETED)
+        return !upper_hides(work->trees, item->root, item->path) &&
+               !upper_has(work->trees, item->root, item->path);
+    return !upper_has(work->trees, item->root, item->path);
+}
+
+/* Room for the path in the step: the folders above it, and nothing that hides it. */
+static int make_room(struct work *work, const struct journal_item *item, struct swap_ends *ends,
+                     struct err *err)
+{
+    if (upper_expose(work->trees, item->root, item->path, err) ||
+        upper_make_parents(work->trees, item->root, ends->step, item->path, err))
+        return -1;
+    ends->up.dir = trees_parent(work->trees, item->root, ends->step, item->path, &ends->up.name);
+    return ends->up.dir < 0 ? err_sys(err, "opening a folder of the layer") : 0;
+}
+
+static int put_into_layer(struct work *work, const struct journal_item *item,
+                          struct swap_ends *ends, const struct place *from, struct err *err)
+{
+    char path[64 + NAME_MAX];
+
+    if (make_room(work, item, ends, err))
+        return -1;
+    if (unlinkat(ends->up.dir, ends->up.name, 0) && errno != ENOENT) /* a whiteout of nothing */
+        return err_sys(err, "putting %s into the layer", item->path);
+    if (swap_move(from, &ends->up))
+        return err_sys(err, "putting %s into the layer", item->path);
+    if (item->is_copy && S_ISREG(item->layer.mode)) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d/%s", ends->up.dir, ends->up.name);
+        lsetxattr(path, "user.overlay.origin", "", 0, 0);
+    }
+    return 0;
+}
+
+static bool check_left(struct work *work, struct journal_item *item, const struct swap_ends *ends,
+                       struct stat *ret)
+{
+    const bool is_there = swap_look(&ends->real, ret);
+
+    if (item->kind == CHANGE_DELETED ? !is_there && ends->real.dir >= 0
+                                     : is_there && is_as_left(ret, &item->after))
+        return true;
+    swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
+    return false;
+}
+
+static void give_back(struct work *work, struct journal_item *item, struct swap_ends *ends,
+                      const struct place *from)
+{
+    struct err err;
+
+    item->state = ITEM_UNDONE;
+    if (needs_layer(work, item) && put_into_layer(work, item, ends, from, &err))
+        work_leave(work, item->root, item->path, LEFT_FAILED, err.msg);
+}
+
+/* What came out is the accepted one: `from` has it now. */
+static void back_changed(struct work *work, struct journal_item *item, struct swap_ends *ends)
+{
+    const bool is_far = item->how == HOW_FAR;
+    const struct place *from = is_far ? &ends->temp : &ends->own;
+    const uint64_t old = is_far ? item->staged : item->real.ino;
+    bool done = work->is_going_on && swap_has_inode(&ends->real, old) && !swap_has_inode(from, old);
+    struct stat st;
+
+    if (!done) {
+        if (!check_left(work, item, ends, &st))
+            return;
+        if (!swap_exchange_checked(from, &ends->real, &item->after, swap_mtime_of(&st))) {
+            swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
+            return;
+        }
+    }
+    if (is_far) {
+        unlinkat(ends->temp.dir, ends->temp.name, 0);
+        unlinkat(ends->own.dir, ends->own.name, 0);
+    }
+    give_back(work, item, ends, is_far ? &ends->away : &ends->own);
+}
+
+static void back_added(struct work *work, struct journal_item *item, struct swap_ends *ends)
+{
+    const bool is_far = item->how == HOW_FAR;
+    const struct place *to = is_far ? &ends->temp : &ends->own;
+    bool done = work->is_going_on && !swap_has_inode(&ends->real, item->after.ino);
+    struct stat st;
+
+    if (!done) {
+        if (!check_left(work, item, ends, &st))
+            return;
+        if (!swap_remove_checked(&ends->real, to, &item->after, swap_mtime_of(&st))) {
+            swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
+            return;
+        }
+    }
+    if (is_far)
+        unlinkat(ends->temp.dir, ends->temp.name, 0);
+    give_back(work, item, ends, is_far ? &ends->away : &ends->own);
+}
+
+static void whiteout_again(struct work *work, struct journal_item *item,
+                           const struct swap_ends *ends)
+{
+    struct err err;
+
+    item->state = ITEM_UNDONE;
+    if (needs_layer(work, item) &&
+        upper_whiteout(work->trees, item->root, ends->step, item->path, &err))
+        work_leave(work, item->root, item->path, LEFT_FAILED, err.msg);
+}
+
+static void back_deleted(struct work *work, struct journal_item *item, const struct swap_ends *ends)
+{
+    const struct place *from = item->how == HOW_FAR ? &ends->temp : &ends->own;
+    const uint64_t old = item->how == HOW_FAR ? item->staged : item->real.ino;
+    struct stat st;
+
+    if (!(work->is_going_on && swap_has_inode(&ends->real, old))) {
+        if (!check_left(work, item, ends, &st))
+            return;
+        if (swap_move(from, &ends->real)) {
+            swap_leave_by_errno(work, item);
+            return;
+        }
+    }
+    if (item->how == HOW_FAR)
+        unlinkat(ends->own.dir, ends->own.name, 0);
+    whiteout_again(work, item, ends);
+}
+
+/* --- taking back directories --- */
+
+static void back_folder_added(struct work *work, struct journal_item *item, struct swap_ends *ends)
+{
+    AUTO_FREE char *inside = alloc_strf("%s/.", item->path);
+    struct err err;
+    struct stat st;
+
+    inside[strlen(inside) - 1] = 'x'; /* any name in it */
+    if (!(work->is_going_on && !swap_look(&ends->real, &st))) {
+        if (!swap_look(&ends->real, &st) || st.st_ino != item->after.ino || !S_ISDIR(st.st_mode)) {
+            swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
+            return;
+        }
+        if (work->is_quiet && needs_layer(work, item) &&
+            (upper_expose(work->trees, item->root, inside, &err) ||
+             upper_make_parents(work->trees, item->root, ends->step, inside, &err))) {
+            swap_leave(work, item, LEFT_FAILED, err.msg);
+            return;
+        }
+        swap_find_ends(work, item, ends); /* others were opened meanwhile */
+        if (sys_fault() || unlinkat(ends->real.dir, ends->real.name, AT_REMOVEDIR)) {
+            if (errno == ENOTEMPTY || errno == EEXIST)
+                swap_leave(work, item, LEFT_LATER,
+                           "something is in it that the accept did not make");
+            else
+                swap_leave_by_errno(work, item);
+            return;
+        }
+    }
+    trees_forget(work->trees);
+    item->state = ITEM_UNDONE;
+}
+
+static void back_folder_deleted(struct work *work, struct journal_item *item,
+                                struct swap_ends *ends)
+{
+    struct err err;
+
+    if (ends->real.dir < 0) {
+        swap_leave(work, item, LEFT_LATER, "the folder that it was in is gone");
+        return;
+    }
+    if ((sys_fault() || mkdirat(ends->real.dir, ends->real.name, 0700)) &&
+        !(errno == EEXIST && work->is_going_on)) {
+        swap_leave(work, item, LEFT_LATER, "there is something of that name now");
+        return;
+    }
+    trees_forget(work->trees);
+    swap_find_ends(work, item, ends);
+    if (copy_folder(&ends->own, &ends->real, &err))
+        work_leave(work, item->root, item->path, LEFT_FAILED, err.msg);
+    unlinkat(ends->own.dir, ends->own.name, AT_REMOVEDIR);
+    whiteout_again(work, item, ends);
+}
+
+static void back_folder_mode(struct work *work, struct journal_item *item, struct swap_ends *ends)
+{
+    AUTO_FREE char *inside = alloc_strf("%s/x", item->path);
+    struct err err;
+    struct stat st;
+
+    if (!swap_look(&ends->real, &st) || st.st_ino != item->after.ino ||
+        (st.st_mode != item->after.mode && !work->is_going_on)) {
+        swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
+        return;
+    }
+    if (work->is_quiet && trees_steps(work->trees) &&
+        (upper_expose(work->trees, item->root, inside, &err) ||
+         upper_make_parents(work->trees, item->root, ends->step, inside, &err))) {
+        swap_leave(work, item, LEFT_FAILED, err.msg);
+        return;
+    }
+    swap_find_ends(work, item, ends); /* others were opened meanwhile */
+    if (work->is_quiet && ends->up.dir >= 0 &&
+        fchmodat(ends->up.dir, ends->up.name, item->layer.mode & 07777, 0))
+        swap_leave_by_errno(work, item);
+    else if (sys_fault() || fchmodat(ends->real.dir, ends->real.name, item->real.mode & 07777, 0))
+        swap_leave_by_errno(work, item);
+    else
+        item->state = ITEM_UNDONE;
+}
+
+void swap_back(struct work *work, struct journal_item *item)
+{
+    struct swap_ends ends;
+
+    swap_find_ends(work, item, &ends);
+    if (!work->is_quiet && needs_layer(work, item)) {
+        swap_leave(work, item, LEFT_BUSY, "commands of the layer live; wait for them, or end them");
+        return;
+    }
+    if (item->is_dir && item->kind == CHANGE_ADDED)
+        back_folder_added(work, item, &ends);
+    else if (item->is_dir && item->kind == CHANGE_DELETED)
+        back_folder_deleted(work, item, &ends);
+    else if (item->is_dir)
+        back_folder_mode(work, item, &ends);
+    else if (item->kind == CHANGE_ADDED)
+        back_added(work, item, &ends);
+    else if (item->kind == CHANGE_DELETED)
+        back_deleted(work, item, &ends);
+    else
+        back_changed(work, item, &ends);
+}
+
+/* Far: what was there before, beside its place again, and what is there now, ready for the layer. */
+int swap_prepare_back(struct work *work, struct journal_item *item, struct err *err)
+{
+    struct swap_ends ends;
+    struct stat from, made;
+
+    if (item->is_dir || item->how != HOW_FAR)
+        return 0;
+    swap_find_ends(work, item, &ends);
+    if (item->kind != CHANGE_DELETED && needs_layer(work, item)) {
+        if (ends.real.dir < 0)
+            return err_set(err, ERR_CONFLICT, "the folder that it was in is gone");
+        if (copy_file(&ends.real, &ends.away, &from, &made, err))
+            return -1;
+    }
+    if (item->kind == CHANGE_ADDED)
+        return 0;
+    item->staged = 0;
+    if (ends.temp.dir >= 0 && copy_file(&ends.own, &ends.temp, &from, &made, err) == 0) {
+        item->staged = made.st_ino;
+        return 0;
+    }
+    unlinkat(ends.away.dir, ends.away.name, 0);
+    return ends.temp.dir < 0 ? err_set(err, ERR_CONFLICT, "the folder that it was in is gone") : -1;
+}

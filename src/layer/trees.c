@@ -1,0 +1,235 @@
+/* See trees.h. A path below a root is given to openat2(2) as a whole, which goes through no link and to no other file system; what
+ * comes out is a descriptor, and all that is done is done relative to it. So whoever swaps a folder for a link meanwhile
+ * gets nothing written where the link leads.
+ *
+ * Paths come sorted, so that the folder of one is mostly that of the one before: the last few of each tree stay
+ * open. */
+#include "layer/trees.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/str.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+enum { KEPT = 6 };
+
+struct kept_folder {
+    char *path; /* NULL: none */
+    size_t len;
+    int fd;
+    uint64_t used;
+};
+
+struct tree {
+    int top; /* of the root; -1: the step has nothing there */
+    uint64_t uses;
+    struct kept_folder kept[KEPT];
+};
+
+struct trees {
+    const struct layer *layer;
+    size_t roots;
+    size_t steps;
+    int *numbers;
+    int *squashed;      /* the first step that is in it */
+    struct tree *items; /* for each root: the real one, then the steps */
+};
+
+static struct tree *tree_at(struct trees *trees, size_t root, int step)
+{
+    size_t at = 0;
+
+    if (root >= trees->roots)
+        return NULL;
+    if (step != TREE_REAL) {
+        while (at < trees->steps && trees->numbers[at] != step)
+            at++;
+        if (at == trees->steps)
+            return NULL;
+        at++;
+    }
+    return &trees->items[root * (trees->steps + 1) + at];
+}
+
+static void tree_forget(struct tree *tree)
+{
+    for (size_t i = 0; i < KEPT; i++) {
+        struct kept_folder *kept = &tree->kept[i];
+
+        if (kept->path)
+            close(kept->fd);
+        free(kept->path);
+        *kept = (struct kept_folder){0};
+    }
+}
+
+void trees_forget(struct trees *trees)
+{
+    for (size_t i = 0; i < trees->roots * (trees->steps + 1); i++)
+        tree_forget(&trees->items[i]);
+}
+
+void trees_close(struct trees *trees)
+{
+    if (!trees)
+        return;
+    for (size_t i = 0; i < trees->roots * (trees->steps + 1); i++) {
+        tree_forget(&trees->items[i]);
+        auto_close(&trees->items[i].top);
+    }
+    free(trees->items);
+    free(trees->numbers);
+    free(trees->squashed);
+    free(trees);
+}
+
+static void trees_auto(struct trees **trees)
+{
+    trees_close(*trees);
+}
+
+static int open_root(struct trees *trees, size_t root, struct err *err)
+{
+    struct tree *tree = &trees->items[root * (trees->steps + 1)];
+
+    for (size_t i = 0; i < trees->steps; i++) {
+        tree[i + 1].top = layer_open_up(trees->layer, root, trees->numbers[i], err);
+        if (tree[i + 1].top < 0 && err->code != ERR_NOT_FOUND)
+            return -1;
+    }
+    tree->top = layer_open_root(trees->layer, root, err);
+    return tree->top < 0 ? -1 : 0;
+}
+
+struct trees *trees_open(const struct layer *layer, struct err *err)
+{
+    AUTO(trees_auto) struct trees *trees = alloc_zero(1, sizeof *trees);
+    const struct layer_step *steps = layer_steps(layer, &trees->steps);
+    const struct layer_root *roots = layer_roots(layer, &trees->roots);
+    size_t len = trees->roots * (trees->steps + 1);
+
+    trees->layer = layer;
+    trees->numbers = alloc_zero(trees->steps + 1, sizeof *trees->numbers);
+    trees->squashed = alloc_zero(trees->steps + 1, sizeof *trees->squashed);
+    trees->items = alloc_zero(len + 1, sizeof *trees->items);
+    for (size_t i = 0; i < trees->steps; i++) {
+        trees->numbers[i] = steps[i].number;
+        trees->squashed[i] = steps[i].squashed_from ? steps[i].squashed_from : steps[i].number;
+    }
+    for (size_t i = 0; i < len; i++)
+        trees->items[i].top = -1;
+    for (size_t i = 0; i < trees->roots; i++)
+        if (!roots[i].is_direct && open_root(trees, i, err))
+            return NULL;
+    return TAKE_PTR(trees);
+}
+
+const struct layer *trees_layer(const struct trees *trees)
+{
+    return trees->layer;
+}
+
+size_t trees_steps(const struct trees *trees)
+{
+    return trees->steps;
+}
+
+int trees_step(const struct trees *trees, size_t i)
+{
+    return trees->numbers[i];
+}
+
+int trees_step_now(const struct trees *trees, int number)
+{
+    for (size_t i = 0; i < trees->steps; i++)
+        if (number >= trees->squashed[i] && number <= trees->numbers[i])
+            return trees->numbers[i];
+    return trees->steps ? trees->numbers[trees->steps - 1] : 0;
+}
+
+/* --- folders --- */
+
+static int open_below(int top, const char *path)
+{
+    const struct sys_open_how how = {
+        .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+        .resolve = SYS_RESOLVE_BENEATH | SYS_RESOLVE_NO_SYMLINKS | SYS_RESOLVE_NO_MAGICLINKS |
+                   SYS_RESOLVE_NO_XDEV,
+    };
+
+    return sys_openat2(top, path, &how);
+}
+
+static int folder_of(struct tree *tree, const char *path, size_t len)
+{
+    struct kept_folder *oldest;
+    AUTO_FREE char *text = NULL;
+    int fd;
+
+    if (!tree || tree->top < 0) {
+        errno = ENOENT;
+        return -1;
+    }
+    if (!len)
+        return tree->top;
+    oldest = &tree->kept[0];
+    for (size_t i = 0; i < KEPT; i++) {
+        struct kept_folder *kept = &tree->kept[i];
+
+        if (kept->path && kept->len == len && memcmp(kept->path, path, len) == 0) {
+            kept->used = ++tree->uses;
+            return kept->fd;
+        }
+        if (kept->used < oldest->used)
+            oldest = kept;
+    }
+    text = alloc_strn(path, len);
+    fd = open_below(tree->top, text);
+    if (fd < 0)
+        return -1;
+    if (oldest->path)
+        close(oldest->fd);
+    free(oldest->path);
+    *oldest =
+        (struct kept_folder){.path = TAKE_PTR(text), .len = len, .fd = fd, .used = ++tree->uses};
+    return fd;
+}
+
+int trees_folder(struct trees *trees, size_t root, int step, const char *path)
+{
+    return folder_of(tree_at(trees, root, step), path, strlen(path));
+}
+
+int trees_parent(struct trees *trees, size_t root, int step, const char *path,
+                 const char **ret_name)
+{
+    const char *slash = strrchr(path, '/');
+
+    *ret_name = slash ? slash + 1 : path;
+    return folder_of(tree_at(trees, root, step), path, slash ? (size_t)(slash - path) : 0);
+}
+
+int trees_stat(struct trees *trees, size_t root, int step, const char *path, struct stat *ret)
+{
+    const char *name;
+    int dir;
+
+    if (!*path) {
+        dir = trees_folder(trees, root, step, "");
+        return dir < 0 || sys_fault() ? -1 : fstat(dir, ret);
+    }
+    dir = trees_parent(trees, root, step, path, &name);
+    return dir < 0 || sys_fault() ? -1 : fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW);
+}
+
+bool is_whiteout(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
+}

@@ -1,0 +1,64 @@
+/* Directories of the real files and of what the steps of a layer wrote, opened by their path below the root through no link and
+ * kept open for the next name in them: what accepting and its likes work with. */
+#pragma once
+
+#include "base/err.h"
+#include "layer/layer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+enum { TREE_REAL = 0 }; /* in place of the number of a step */
+
+struct trees;
+
+/* Opens every root: ERR_CONFLICT where one is another directory now. NULL on failure. */
+struct trees *trees_open(const struct layer *layer, struct err *err);
+void trees_close(struct trees *trees);
+
+const struct layer *trees_layer(const struct trees *trees);
+size_t trees_steps(const struct trees *trees);
+int trees_step(const struct trees *trees, size_t i); /* its number; oldest first */
+
+/* The step that has now what step `number` had, which may be part of a larger one; the newest one if it is gone. 0: there is none. */
+int trees_step_now(const struct trees *trees, int number);
+
+/* O_PATH of a directory ("" is the root itself); borrowed, until some more are asked for. -1 with errno: ENOENT, ENOTDIR,
+ * ELOOP where it is none. `step`: TREE_REAL for the real one. */
+int trees_folder(struct trees *trees, size_t root, int step, const char *path);
+
+/* The same of the directory in which `path` is; `*ret_name` is the name in it, borrowed from `path`. */
+int trees_parent(struct trees *trees, size_t root, int step, const char *path,
+                 const char **ret_name);
+
+/* To be told when a directory was made or taken away. */
+void trees_forget(struct trees *trees);
+
+/* What is there; -1 with errno. Not followed. */
+int trees_stat(struct trees *trees, size_t root, int step, const char *path, struct stat *ret);
+
+bool is_whiteout(const struct stat *st);
+
+/* --- what steps have, changed: nobody may have them mounted --- */
+
+/* Makes what hides the directories above `path` from the real ones hide no more than single names, so that the path can
+ * be taken away and shows what is real. What the layer shows stays as it is. */
+int upper_expose(struct trees *trees, size_t root, const char *path, struct err *err);
+
+/* Takes away what the steps from `first` to `last` have there, oldest first, directories with all below. Nothing where
+ * there is nothing. */
+int upper_lose(struct trees *trees, size_t root, const char *path, int first, int last,
+               struct err *err);
+
+/* Makes the directories above `path` in a step, as the real ones are. */
+int upper_make_parents(struct trees *trees, size_t root, int step, const char *path,
+                       struct err *err);
+
+/* The layer shows nothing there, whatever is real: because of a whiteout, or of what hides a directory above it. */
+bool upper_hides(struct trees *trees, size_t root, const char *path);
+
+/* Some step has something there that is no whiteout, and shows it. */
+bool upper_has(struct trees *trees, size_t root, const char *path);
+
+int upper_whiteout(struct trees *trees, size_t root, int step, const char *path, struct err *err);

@@ -1,0 +1,294 @@
+/* What steps hold, changed by hand while nobody has them mounted: the second half of trees.h.
+ *
+ * A step hides what is below it in two ways: a whiteout (a device 0:0) hides one name, and a directory that replaced
+ * another one (user.overlay.opaque) all names. When one path in there is accepted and leaves the layer, the real one
+ * must show, and all others must stay hidden. So the directories on the way are *exposed*: what hid all of
+ * it is replaced by whiteouts of the single names, one level deep; directories of the step in it become opaque in turn.
+ * At each moment of this, the layer shows the same.
+ *
+ * Everything here may be done twice, so that whoever goes on after a kill just does it again. */
+#include "layer/trees.h"
+
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/strv.h"
+#include "base/sys.h"
+#include "layer/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static const char opaque[] = "user.overlay.opaque";
+static const char expose_name[] = "expose.new"; /* in the layer's folder */
+
+static void name_of(int fd, char ret[64])
+{
+    snprintf(ret, 64, "/proc/self/fd/%d", fd);
+}
+
+static bool is_opaque(int fd)
+{
+    char name[64];
+    char value[2];
+
+    name_of(fd, name);
+    return getxattr(name, opaque, value, sizeof value) == 1 && *value == 'y';
+}
+
+static int set_opaque(int dir, const char *name)
+{
+    char path[64 + NAME_MAX];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", dir, name);
+    return sys_fault() ? -1 : lsetxattr(path, opaque, "y", 1, 0);
+}
+
+/* --- what is shown --- */
+
+enum shown { SHOWN_NOT, SHOWN_HAS, SHOWN_HIDES };
+
+/* What one step says of a path. */
+static enum shown shown_by(struct trees *trees, size_t root, int step, const char *path)
+{
+    struct stat st;
+
+    if (trees_stat(trees, root, step, path, &st) == 0)
+        return is_whiteout(&st) ? SHOWN_HIDES : SHOWN_HAS;
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+        AUTO_FREE char *dir = alloc_strn(path, (size_t)(slash - path));
+        int fd = trees_folder(trees, root, step, dir);
+
+        if (fd < 0)
+            return errno == ENOENT ? SHOWN_NOT : SHOWN_HIDES;
+        if (is_opaque(fd))
+            return SHOWN_HIDES;
+    }
+    return SHOWN_NOT;
+}
+
+static enum shown shown(struct trees *trees, size_t root, const char *path)
+{
+    for (size_t i = trees_steps(trees); i > 0; i--) {
+        enum shown got = shown_by(trees, root, trees_step(trees, i - 1), path);
+
+        if (got != SHOWN_NOT)
+            return got;
+    }
+    return SHOWN_NOT;
+}
+
+bool upper_hides(struct trees *trees, size_t root, const char *path)
+{
+    return shown(trees, root, path) == SHOWN_HIDES;
+}
+
+bool upper_has(struct trees *trees, size_t root, const char *path)
+{
+    return shown(trees, root, path) == SHOWN_HAS;
+}
+
+/* --- exposing --- */
+
+/* A directory in a step. */
+struct spot {
+    struct trees *trees;
+    size_t root;
+    size_t step; /* index */
+    const char *path;
+};
+
+static int push_name(void *data, const char *name)
+{
+    strv_push(data, name);
+    return 0;
+}
+
+/* The names that are below a step there: real ones, and those of older steps. Some may be there more than once. */
+static int names_below(const struct spot *spot, struct strv *ret, struct err *err)
+{
+    for (size_t i = 0; i <= spot->step; i++) {
+        int step = i ? trees_step(spot->trees, i - 1) : TREE_REAL;
+        int dir = trees_folder(spot->trees, spot->root, step, spot->path);
+
+        if (dir >= 0 && store_list(dir, ".", push_name, ret, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int hide_names(int dir, const struct strv *names, struct err *err)
+{
+    for (size_t i = 0; i < names->len; i++) {
+        const char *name = names->items[i];
+        struct stat st;
+
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            if (S_ISDIR(st.st_mode) && set_opaque(dir, name))
+                return err_sys(err, "hiding what is below %s", name);
+        } else if ((sys_fault() || mknodat(dir, name, S_IFCHR, makedev(0, 0))) && errno != EEXIST) {
+            return err_sys(err, "hiding %s", name);
+        }
+    }
+    return 0;
+}
+
+static int expose_opaque(const struct spot *spot, int dir, struct err *err)
+{
+    AUTO(strv_done) struct strv names = {0};
+    char name[64];
+
+    name_of(dir, name);
+    if (names_below(spot, &names, err) || hide_names(dir, &names, err))
+        return -1;
+    if (sys_fault() || (removexattr(name, opaque) && errno != ENODATA))
+        return err_sys(err, "changing the folder %s of a step", spot->path);
+    return 0;
+}
+
+/* Puts a directory in the place of the whiteout. */
+static int expose_whiteout(const struct spot *spot, struct err *err)
+{
+    const struct layer *layer = trees_layer(spot->trees);
+    AUTO(strv_done) struct strv names = {0};
+    AUTO_CLOSE int made = -1;
+    struct stat st = {.st_mode = 0755};
+    const char *name;
+    int parent;
+
+    if (store_discard(layer, layer_fd(layer), expose_name, err) || names_below(spot, &names, err))
+        return -1;
+    trees_stat(spot->trees, spot->root, TREE_REAL, spot->path, &st);
+    made = store_make_dir(layer_fd(layer), expose_name, 0700, err);
+    if (made < 0 || hide_names(made, &names, err))
+        return -1;
+    parent = trees_parent(spot->trees, spot->root, trees_step(spot->trees, spot->step), spot->path,
+                          &name);
+    if (parent < 0 || sys_fault() ||
+        fchmodat(layer_fd(layer), expose_name, st.st_mode & 01777, 0) || sys_fault() ||
+        renameat2(layer_fd(layer), expose_name, parent, name, RENAME_EXCHANGE))
+        return err_sys(err, "changing %s of a step", spot->path);
+    return store_discard(layer, layer_fd(layer), expose_name, err);
+}
+
+static int expose_dir(struct trees *trees, size_t root, const char *path, struct err *err)
+{
+    bool is_covered = false; /* a newer step has something there */
+
+    for (size_t i = trees_steps(trees); i > 0; i--) {
+        const struct spot spot = {.trees = trees, .root = root, .step = i - 1, .path = path};
+        int dir = trees_folder(trees, root, trees_step(trees, i - 1), path);
+        struct stat st;
+
+        if (dir < 0 && errno == ENOENT)
+            continue;
+        if (dir >= 0) {
+            if (is_opaque(dir) && expose_opaque(&spot, dir, err))
+                return -1;
+        } else if (trees_stat(trees, root, trees_step(trees, i - 1), path, &st)) {
+            if (errno != ENOENT)
+                return err_sys(err, "looking at %s in a step", path);
+        } else if (!is_whiteout(&st) && !is_covered) {
+            return err_set(err, ERR_CONFLICT, "%s is no folder in the layer", path);
+        } else if (expose_whiteout(&spot, err)) {
+            return -1;
+        }
+        is_covered = true;
+    }
+    return 0;
+}
+
+int upper_expose(struct trees *trees, size_t root, const char *path, struct err *err)
+{
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+        AUTO_FREE char *dir = alloc_strn(path, (size_t)(slash - path));
+
+        if (expose_dir(trees, root, dir, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* --- taking away, and putting back --- */
+
+int upper_lose(struct trees *trees, size_t root, const char *path, int first, int last,
+               struct err *err)
+{
+    const struct layer *layer = trees_layer(trees);
+
+    for (size_t i = 0; i < trees_steps(trees); i++) {
+        const int step = trees_step(trees, i);
+        const char *name;
+        int dir;
+
+        if (step < first || step > last)
+            continue;
+        dir = trees_parent(trees, root, step, path, &name);
+        if (dir < 0 && (errno == ENOENT || errno == ENOTDIR))
+            continue;
+        if (dir < 0 || sys_fault() || unlinkat(dir, name, 0)) {
+            if (dir >= 0 && errno == ENOENT)
+                continue;
+            if (dir < 0 || errno != EISDIR)
+                return err_sys(err, "removing %s from the layer", path);
+            if (store_discard(layer, dir, name, err))
+                return -1;
+            trees_forget(trees);
+        }
+    }
+    return 0;
+}
+
+static int make_folder(struct trees *trees, size_t root, int step, const char *path,
+                       struct err *err)
+{
+    struct stat st = {.st_mode = 0755, .st_uid = geteuid(), .st_gid = getegid()};
+    const char *name;
+    int dir;
+
+    trees_stat(trees, root, TREE_REAL, path, &st);
+    dir = trees_parent(trees, root, step, path, &name);
+    if (dir < 0 || sys_fault() || mkdirat(dir, name, 0700))
+        return err_sys(err, "making the folder %s in the layer", path);
+    if (geteuid() == 0 && (sys_fault() || fchownat(dir, name, st.st_uid, st.st_gid, 0)))
+        return err_sys(err, "making the folder %s in the layer", path);
+    if (sys_fault() || fchmodat(dir, name, st.st_mode & 07777, 0))
+        return err_sys(err, "making the folder %s in the layer", path);
+    return 0;
+}
+
+int upper_make_parents(struct trees *trees, size_t root, int step, const char *path,
+                       struct err *err)
+{
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+        AUTO_FREE char *dir = alloc_strn(path, (size_t)(slash - path));
+
+        if (trees_folder(trees, root, step, dir) >= 0)
+            continue;
+        if (errno != ENOENT)
+            return err_sys(err, "the folder %s in the layer", dir);
+        if (make_folder(trees, root, step, dir, err))
+            return -1;
+    }
+    return 0;
+}
+
+int upper_whiteout(struct trees *trees, size_t root, int step, const char *path, struct err *err)
+{
+    const char *name;
+    int dir;
+
+    if (upper_make_parents(trees, root, step, path, err))
+        return -1;
+    dir = trees_parent(trees, root, step, path, &name);
+    if (dir < 0 || ((sys_fault() || mknodat(dir, name, S_IFCHR, makedev(0, 0))) && errno != EEXIST))
+        return err_sys(err, "removing %s in the layer", path);
+    return 0;
+}

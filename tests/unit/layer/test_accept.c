@@ -1,0 +1,225 @@
+/* Accepting, dropping and undoing: each kind of change, near and far, and what has to stay. */
+#include "hand_layer.h"
+
+#include "../base/support.h"
+#include "base/alloc.h"
+#include "base/auto.h"
+#include "base/path.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char real_text[] = "f keep k\n"
+                                "f mod old\n"
+                                "x tool t\n"
+                                "f gone g\n"
+                                "l link here\n"
+                                "f type file\n"
+                                "f dir/a a\n"
+                                "f dir/b b\n"
+                                "f tree/one 1\n"
+                                "f tree/sub/two 2\n"
+                                "f swap/x x\n"
+                                "f flat f\n";
+static const char real_lines[] = "d 755 .\n"
+                                 "d 755 dir\n"
+                                 "f 644 dir/a a\n"
+                                 "f 644 dir/b b\n"
+                                 "f 644 flat f\n"
+                                 "f 644 gone g\n"
+                                 "f 644 keep k\n"
+                                 "l 777 link here\n"
+                                 "f 644 mod old\n"
+                                 "d 755 swap\n"
+                                 "f 644 swap/x x\n"
+                                 "f 755 tool t\n"
+                                 "d 755 tree\n"
+                                 "f 644 tree/one 1\n"
+                                 "d 755 tree/sub\n"
+                                 "f 644 tree/sub/two 2\n"
+                                 "f 644 type file\n";
+static const char step_text[] = "c mod new\n"
+                                "w gone\n"
+                                "l type there\n"
+                                "f new/deep/file n\n"
+                                "d empty\n"
+                                "o dir\n"
+                                "f dir/c c\n"
+                                "f dir/b b\n"
+                                "w tree\n"
+                                "f swap s\n"
+                                "f flat/in i\n"
+                                "c keep k\n";
+static const char new_lines[] = "d 755 .\n"
+                                "d 755 dir\n"
+                                "f 644 dir/b b\n"
+                                "f 644 dir/c c\n"
+                                "d 755 empty\n"
+                                "d 755 flat\n"
+                                "f 644 flat/in i\n"
+                                "f 644 keep k\n"
+                                "l 777 link here\n"
+                                "f 644 mod new\n"
+                                "d 755 new\n"
+                                "d 755 new/deep\n"
+                                "f 644 new/deep/file n\n"
+                                "f 644 swap s\n"
+                                "f 755 tool t\n"
+                                "l 777 type there\n";
+static const char all_listed[] = "D dir/a\n"
+                                 "A dir/c\n"
+                                 "A empty\n"
+                                 "D flat\n"
+                                 "A flat\n"
+                                 "A flat/in\n"
+                                 "D gone\n"
+                                 "M mod\n"
+                                 "A new\n"
+                                 "A new/deep\n"
+                                 "A new/deep/file\n"
+                                 "D swap\n"
+                                 "A swap\n"
+                                 "D swap/x\n"
+                                 "D tree\n"
+                                 "D tree/one\n"
+                                 "D tree/sub\n"
+                                 "D tree/sub/two\n"
+                                 "T type\n";
+
+static void assert_none_left(char *left)
+{
+    assert_string_equal(left, "");
+    free(left);
+}
+
+static void assert_left(char *left, const char *wanted)
+{
+    assert_string_equal(left, wanted);
+    free(left);
+}
+
+static void all_and_back(bool is_far)
+{
+    AUTO(buf_done) struct buf before = {.max = 1 << 20};
+    AUTO(buf_done) struct buf after = {.max = 1 << 20};
+    struct hand hand;
+
+    hand_init(&hand, real_text, is_far);
+    hand_snapshot(hand.real, true, &before);
+    hand_step(&hand, step_text);
+    assert_listed(&hand, all_listed);
+    assert_real(&hand, real_lines);
+    for (int i = 0; i < 3; i++) {
+        assert_none_left(hand_accept(&hand, ACCEPT_MARKED, NULL));
+        assert_real(&hand, new_lines);
+        assert_listed(&hand, "");
+        assert_none_left(hand_undo(&hand, 0, NULL));
+        buf_clear(&after);
+        hand_snapshot(hand.real, true, &after);
+        assert_string_equal(after.data, before.data);
+        assert_listed(&hand, all_listed);
+    }
+    hand_done(&hand);
+}
+
+static void near(void **state)
+{
+    all_and_back(false);
+}
+
+static void far(void **state)
+{
+    all_and_back(true);
+}
+
+static void one_by_one(void **state)
+{
+    struct hand hand;
+    const char *const c[] = {"dir/c", NULL};
+    const char *const deep[] = {"new/deep/file", NULL};
+    const char *const sub[] = {"tree/sub", NULL};
+    const char *const flat[] = {"flat", NULL};
+
+    hand_init(&hand, real_text, false);
+    hand_step(&hand, step_text);
+    assert_none_left(hand_accept(&hand, 0, c));
+    assert_none_left(hand_accept(&hand, 0, deep));
+    assert_none_left(hand_accept(&hand, 0, sub));
+    assert_none_left(hand_accept(&hand, 0, flat));
+    assert_listed(&hand, "D dir/a\nA empty\nD gone\nM mod\nD swap\nA swap\nD swap/x\nD tree\nD "
+                         "tree/one\nT type\n");
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_listed(&hand, all_listed);
+    assert_real(&hand, real_lines);
+    hand_done(&hand);
+}
+
+static void dropped(void **state)
+{
+    struct hand hand;
+    const char *const c[] = {"dir", NULL};
+    const char *const tree[] = {"tree/sub/two", NULL};
+
+    hand_init(&hand, real_text, false);
+    hand_step(&hand, step_text);
+    assert_none_left(hand_drop(&hand, c));
+    assert_left(hand_drop(&hand, tree), "");
+    assert_listed(&hand, "A empty\nD flat\nA flat\nA flat/in\nD gone\nM mod\nA new\nA new/deep\n"
+                         "A new/deep/file\nD swap\nA swap\nD swap/x\nD tree/one\nT type\n");
+    assert_none_left(hand_drop(&hand, NULL));
+    assert_listed(&hand, "");
+    assert_real(&hand, real_lines);
+    hand_done(&hand);
+}
+
+static void several_steps(void **state)
+{
+    struct hand hand;
+
+    hand_init(&hand, real_text, false);
+    hand_step(&hand, "c mod one\nf made 1\nw tree\nf gone/x y\nf dir/a A\n");
+    hand_step(&hand, "c mod two\nw made\no tree\nf tree/one other\nw gone/x\nw dir\n");
+    hand_step(&hand, "f mod three\nf again 3\n");
+    assert_none_left(hand_accept(&hand, ACCEPT_MARKED, NULL));
+    assert_real(&hand,
+                "d 755 .\nf 644 again 3\nf 644 flat f\nd 755 gone\nf 644 keep k\nl 777 link here\n"
+                "f 644 mod three\nd 755 swap\nf 644 swap/x x\nf 755 tool t\nd 755 tree\nf 644 "
+                "tree/one other\n"
+                "f 644 type file\n");
+    assert_listed(&hand, "");
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_real(&hand, real_lines);
+    hand_done(&hand);
+}
+
+static void settled(void **state)
+{
+    struct hand hand;
+    size_t settled;
+    struct err err;
+
+    hand_init(&hand, real_text, false);
+    hand_step(&hand, step_text);
+    assert_int_equal(change_settle(hand.layer, &settled, &err), 0);
+    assert_int_equal(settled, 2); /* dir/b and keep */
+    assert_listed(&hand, all_listed);
+    assert_none_left(hand_accept(&hand, ACCEPT_MARKED, NULL));
+    assert_int_equal(change_settle(hand.layer, &settled, &err), 0);
+    assert_listed(&hand, "");
+    hand_done(&hand);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(near),    cmocka_unit_test(far),           cmocka_unit_test(one_by_one),
+        cmocka_unit_test(dropped), cmocka_unit_test(several_steps), cmocka_unit_test(settled),
+    };
+
+    return cmocka_run_group_tests_name("layer/accept", tests, NULL, NULL);
+}
