@@ -95,7 +95,7 @@ static void apply(const char *path, const struct buf *text)
 {
     struct err err;
     AUTO(patch_auto) struct patch *patch = patch_parse(text->data, text->len, &err);
-    AUTO(changes_done) struct changes changes = {.items = NULL};
+    AUTO(patch_changes_done) struct changes changes = {.items = NULL};
     AUTO(patch_dir_done) struct patch_dir folder = {.fd = -1};
     AUTO(recovery_done) struct recovery recovery = {0};
     AUTO(apply_end) struct apply work = {.ledger = {.fd = -1}};

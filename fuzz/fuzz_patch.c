@@ -145,7 +145,7 @@ static void check_changes(const struct changes *changes)
 
 static void run_patch(const char *text, size_t len, struct tree *tree)
 {
-    AUTO(changes_done) struct changes changes = {.items = NULL};
+    AUTO(patch_changes_done) struct changes changes = {.items = NULL};
     const struct source source = {.data = tree, .read = tree_read};
     struct err err;
     AUTO(patch_auto) struct patch *patch = patch_parse(text, len, &err);

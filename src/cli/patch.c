@@ -68,7 +68,7 @@ static void helper_done(struct helper *helper)
 {
     apply_end(&helper->apply);
     recovery_done(&helper->recovery);
-    changes_done(&helper->changes);
+    patch_changes_done(&helper->changes);
     patch_dir_done(&helper->dir);
     patch_free(helper->patch);
 }

@@ -32,7 +32,7 @@ static void keep_node(void *node)
 {
 }
 
-void changes_done(struct changes *changes)
+void patch_changes_done(struct changes *changes)
 {
     tdestroy(changes->by_path, keep_node);
     for (size_t i = 0; i < changes->len; i++) {
@@ -303,7 +303,7 @@ static int finish_changes(const struct changes *changes, struct err *err)
 int changes_compute(const struct patch *patch, const struct source *source, const char *root,
                     struct changes *ret, struct err *err)
 {
-    AUTO(changes_done) struct changes changes = {.items = NULL};
+    AUTO(patch_changes_done) struct changes changes = {.items = NULL};
     struct builder builder = {.patch = patch, .source = source, .root = root, .changes = &changes};
 
     static int (*const computes[])(struct builder *, const struct patch_file *, struct err *) = {

@@ -87,7 +87,7 @@ struct changes {
  * source says; the message names file and line. */
 int changes_compute(const struct patch *patch, const struct source *source, const char *root,
                     struct changes *ret, struct err *err);
-void changes_done(struct changes *changes);
+void patch_changes_done(struct changes *changes);
 
 /* The change of just this clean path; NULL when there is none. */
 struct change *changes_find(const struct changes *changes, const char *path);

@@ -194,7 +194,7 @@ static void half_done(struct half *half)
 {
     apply_end(&half->apply);
     recovery_done(&half->recovery);
-    changes_done(&half->changes);
+    patch_changes_done(&half->changes);
     patch_dir_done(&half->dir);
     patch_free(half->patch);
 }

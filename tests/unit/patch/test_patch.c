@@ -78,7 +78,7 @@ static void check_in_memory(const json_t *json)
     json_t *tree = json_object_get(json, "tree");
     struct source source = tree_source(tree);
     AUTO_FREE char *text = with_root(case_string(json, "patch"), "/w/s");
-    AUTO(changes_done) struct changes changes = {.items = NULL};
+    AUTO(patch_changes_done) struct changes changes = {.items = NULL};
     AUTO(patch_auto) struct patch *patch = NULL;
     struct err err;
 

@@ -193,7 +193,7 @@ json_t *tree_read(const char *dir)
 int tree_patch(const char *dir, const char *text, struct err *err)
 {
     AUTO(patch_auto) struct patch *patch = patch_parse(text, strlen(text), err);
-    AUTO(changes_done) struct changes changes = {.items = NULL};
+    AUTO(patch_changes_done) struct changes changes = {.items = NULL};
     AUTO(patch_dir_done) struct patch_dir place = {.fd = -1};
     AUTO(recovery_done) struct recovery recovery = {0};
     AUTO(apply_end) struct apply apply = {.ledger = {.fd = -1}};
