@@ -534,7 +534,7 @@ static int check_name(const char *name, struct err *err)
     if (layers_list(false, &infos, &problems, err))
         return -1;
     for (size_t i = 0; i < infos.len; i++)
-        if (str_eq(infos.items[i].name, name))
+        if (infos.items[i].name && str_eq(infos.items[i].name, name))
             return err_set(err, ERR_CONFLICT, "there is a layer %s already (%s)", name,
                            infos.items[i].id);
     return 0;

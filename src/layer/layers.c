@@ -196,7 +196,8 @@ static const struct layer_info *find_by_cwd(const struct layer_infos *infos, con
 static const struct layer_info *find_by_name(const struct layer_infos *infos, const char *name)
 {
     for (size_t i = 0; i < infos->len; i++)
-        if (str_eq(infos->items[i].name, name) || str_eq(infos->items[i].id, name))
+        if ((infos->items[i].name && str_eq(infos->items[i].name, name)) ||
+            str_eq(infos->items[i].id, name))
             return &infos->items[i];
     return NULL;
 }
