@@ -178,7 +178,7 @@ const char *audit_event_name(enum audit_event event)
         [AUDIT_CONNECT] = "connect",     [AUDIT_LOST] = "lost",
         [AUDIT_RETRIED] = "retried",     [AUDIT_PATCH_BEGIN] = "patch-begin",
         [AUDIT_PATCH_END] = "patch-end", [AUDIT_END] = "end",
-        [AUDIT_ANEW] = "anew",
+        [AUDIT_ANEW] = "anew",           [AUDIT_LAYER] = "layer",
     };
 
     return names[event];
@@ -289,6 +289,23 @@ json_t *audit_patch_begin_body(const char *cwd, uint64_t patch_bytes)
 json_t *audit_patch_end_body(bool is_applied, const char *reason)
 {
     return json_pack("{s:b, s:o}", "applied", is_applied, "reason", text_to_json(reason));
+}
+
+json_t *audit_layer_body(const struct audit_layer *layer)
+{
+    json_t *changes =
+        layer->has_changes
+            ? json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "added", (json_int_t)layer->added,
+                        "modified", (json_int_t)layer->modified, "deleted",
+                        (json_int_t)layer->deleted, "renamed", (json_int_t)layer->renamed, "other",
+                        (json_int_t)layer->other, "marked", (json_int_t)layer->marked)
+            : json_null();
+
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "action", layer->action, "layer",
+                     json_lossy(layer->layer), "name", json_lossy(layer->name), "step",
+                     layer->step ? json_integer(layer->step) : json_null(), "accept",
+                     layer->accept ? json_integer(layer->accept) : json_null(), "changes", changes,
+                     "done", (json_int_t)layer->done, "left", (json_int_t)layer->left);
 }
 
 json_t *audit_end_body(const struct audit_end *end)

@@ -98,6 +98,10 @@ bool audit_text_eq(struct audit_text a, struct audit_text b);
  *                  executor/execution_audit.h
  *     patch-begin  {"cwd": "...", "patch_bytes": N}
  *     patch-end    {"applied": true, "reason": null}
+ *     layer        {"action": "step"|"accept"|"drop"|"undo", "layer": "ID", "name": "..." or null, "step": N or null,
+ *                   "accept": N or null, "changes": {"added": N, "modified": N, "deleted": N, "renamed": N, "other": N,
+ *                   "marked": N} or null, "done": N, "left": N}: of a change layer; changes: with step, what it would
+ *                   change now; the rest in paths
  *     end          {"end": "exited", "exit_code": 0, "signal": 0, "wall_time_ns": N,
  *                   "reason": null}
  *     anew         {"kept": ["PATH"...], "problem": null, "last": N, "hash": "..."}: of `cordon log
@@ -116,6 +120,7 @@ enum audit_event {
     AUDIT_LOST,
     AUDIT_PATCH_BEGIN,
     AUDIT_PATCH_END,
+    AUDIT_LAYER,
     AUDIT_END,
     AUDIT_ANEW,
 };
@@ -182,6 +187,18 @@ struct json_t *audit_denied_body(const struct audit_denied *denied);
 struct json_t *audit_retried_body(const char *grant);
 struct json_t *audit_patch_begin_body(const char *cwd, uint64_t patch_bytes);
 struct json_t *audit_patch_end_body(bool is_applied, const char *reason);
+
+struct audit_layer {
+    const char *action;
+    const char *layer; /* id */
+    const char *name;  /* NULL: none */
+    int step, accept;  /* 0: none */
+    bool has_changes;
+    size_t added, modified, deleted, renamed, other, marked;
+    size_t done, left; /* paths */
+};
+
+struct json_t *audit_layer_body(const struct audit_layer *layer);
 
 struct audit_end {
     const char *end; /* "exited", ..., or "forbidden", "rejected": it never ran */

@@ -181,6 +181,32 @@ static void show_anew(const json_t *body, struct buf *ret)
     add_labelled(ret, "; ", text_of(body, "problem"));
 }
 
+/* "accept of agent: 12 done, 1 left"; "step 3 of 4a0b...: 2 new, 1 changed" */
+static void show_layer(const json_t *body, struct buf *ret)
+{
+    static const struct {
+        const char *key, *word;
+    } parts[] = {{"added", "new"},     {"modified", "changed"}, {"deleted", "deleted"},
+                 {"renamed", "moved"}, {"other", "otherwise"},  {"marked", "to look at"}};
+    const json_t *changes = json_object_get(body, "changes");
+    const char *name = text_of(body, "name");
+    const char *comma = ": ";
+
+    buf_append_str(ret, text_of(body, "action"));
+    if (number_of(body, "step"))
+        buf_appendf(ret, " %" PRId64, (int64_t)number_of(body, "step"));
+    add_labelled(ret, " of ", *name ? name : text_of(body, "layer"));
+    for (size_t i = 0; json_is_object(changes) && i < sizeof parts / sizeof *parts; i++)
+        if (number_of(changes, parts[i].key)) {
+            buf_appendf(ret, "%s%" PRId64 " %s", comma, (int64_t)number_of(changes, parts[i].key),
+                        parts[i].word);
+            comma = ", ";
+        }
+    if (!json_is_object(changes))
+        buf_appendf(ret, ": %" PRId64 " done, %" PRId64 " left", (int64_t)number_of(body, "done"),
+                    (int64_t)number_of(body, "left"));
+}
+
 static void show_end(const json_t *body, struct buf *ret)
 {
     const json_t *code = json_object_get(body, "exit_code");
@@ -204,7 +230,7 @@ static void show_body(const struct audit_record *record, const json_t *body, str
         [AUDIT_CONNECT] = show_file,        [AUDIT_LOST] = show_lost,
         [AUDIT_RETRIED] = show_retried,     [AUDIT_PATCH_BEGIN] = show_patch_begin,
         [AUDIT_PATCH_END] = show_patch_end, [AUDIT_END] = show_end,
-        [AUDIT_ANEW] = show_anew,
+        [AUDIT_ANEW] = show_anew,           [AUDIT_LAYER] = show_layer,
     };
 
     for (size_t i = 0; body && i < sizeof shows / sizeof *shows; i++)
