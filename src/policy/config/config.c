@@ -101,6 +101,7 @@ static const char *const top_keys[] = {
     "approval_policy",
     "audit",
     "default_permissions",
+    "layers",
     "limits",
     "mcp",
     "permissions",
@@ -110,6 +111,7 @@ static const char *const top_keys[] = {
     "sandbox_mode",
     "sandbox_workspace_write",
     "shell_environment_policy",
+    "undo",
     "ws_auth",
     "yes_means_unsandboxed",
 
@@ -319,6 +321,8 @@ static void note_mistakes(struct config *config)
                  alloc_strf("%s is a key of Codex's, and has no effect here", policy_keys[i]));
     note_unknown(config, toml_find(root, "audit"), "audit.", audit_keys);
     note_unknown(config, toml_find(root, "mcp"), "mcp.", config_mcp_keys);
+    note_unknown(config, toml_find(root, "undo"), "undo.", config_undo_keys);
+    note_unknown(config, toml_find(root, "layers"), "layers.", config_layers_keys);
     note_unknown(config, toml_find(root, "limits"), "limits.", config_limit_keys);
     note_unknown(config, toml_find(root, "sandbox_workspace_write"), "sandbox_workspace_write.",
                  workspace_keys);
@@ -547,8 +551,8 @@ static int read_general(struct config *config, struct err *err)
 
     if (read_word(config, "sandbox_mode", modes, &config->sandbox_mode, err) ||
         config_read_approval(config, err) || read_environment(config, err) ||
-        config_read_mcp(config, err) || read_audit(config, err) || read_protect(config, err) ||
-        read_word(config, "ws_auth", ws_auth, &config->ws_auth, err) ||
+        config_read_mcp(config, err) || config_read_layer(config, err) || read_audit(config, err) ||
+        read_protect(config, err) || read_word(config, "ws_auth", ws_auth, &config->ws_auth, err) ||
         read_word(config, "sandbox", sandbox, &config->sandbox, err) ||
         config_read_limits(config, root, &config->limits, err) ||
         config_item(config, root, "default_permissions", TOML_STRING, &name, err) ||

@@ -14,6 +14,7 @@
 #include "policy/environment.h"
 #include "policy/profile.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -71,6 +72,13 @@ const struct config_mcp *config_mcp(const struct config *config);
 /* [audit] trace: what commands do that the audit log gets, too. 1: files, 2: network, 4: exec, as in enum
  * timeline_topic. `config` may be NULL. */
 unsigned config_audit_trace(const struct config *config);
+
+/* [undo] default = "layer": commands can be undone, as with --undo of cordon-run(1). `config` may be NULL. */
+bool config_undo_is_default(const struct config *config);
+
+/* [layers] at_end: 1: "ask", 2: "keep", 3: "accept", 4: "drop", as --at-end of cordon-run(1), when that says nothing; 0: this
+ * says nothing either. `config` may be NULL. */
+unsigned config_layer_end(const struct config *config);
 
 /* `ws_auth`: the word for --ws-auth of cordon-serve(1), when that says nothing; NULL: this says nothing
  * either. `config` may be NULL. */

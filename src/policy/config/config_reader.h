@@ -25,6 +25,8 @@ struct config {
     struct protect_choice protect;
     struct resource_limits limits;
     struct config_mcp mcp;
+    unsigned undo;      /* 0: nothing or "off", 1: "layer" */
+    unsigned layer_end; /* as config_layer_end() */
     struct config_warning *warnings;
     size_t warnings_len;
     size_t warnings_cap;
@@ -69,3 +71,11 @@ extern const char *const approval_switches[];
 
 /* Reads `approval_policy` into the config. */
 int config_read_approval(struct config *config, struct err *err);
+
+/* --- config_layer.c, for config.c --- */
+
+extern const char *const config_undo_keys[];   /* NULL-terminated */
+extern const char *const config_layers_keys[]; /* NULL-terminated */
+
+/* [undo] and [layers] */
+int config_read_layer(struct config *config, struct err *err);
