@@ -11,11 +11,13 @@
  * says. 125 as env(1) and timeout(1): a program's own 2 or 64 could not be told from ours. */
 enum exit_status {
     EXIT_OK = 0,
-    EXIT_NO = 1,          /* asked a question: no; doctor: degraded */
-    EXIT_CANNOT = 2,      /* doctor: no sandbox at all */
-    EXIT_FAILED = 125,    /* Cordon was called wrongly, or could not do it */
-    EXIT_REFUSED = 126,   /* run: the command may not be executed */
-    EXIT_NOT_FOUND = 127, /* run: there is no such command */
+    EXIT_NO = 1,            /* asked a question: no; doctor: degraded */
+    EXIT_CANNOT = 2,        /* doctor: no sandbox at all */
+    EXIT_LEFT = 3,          /* of a layer something was left: each with what to do */
+    EXIT_LAYER_REFUSED = 4, /* nothing was done with the layer */
+    EXIT_FAILED = 125,      /* Cordon was called wrongly, or could not do it */
+    EXIT_REFUSED = 126,     /* run: the command may not be executed */
+    EXIT_NOT_FOUND = 127,   /* run: there is no such command */
 };
 
 struct command {
@@ -36,6 +38,12 @@ extern const struct command command_learn;
 extern const struct command command_script;
 extern const struct command command_patch;
 extern const struct command command_doctor;
+extern const struct command command_layers;
+extern const struct command command_changes;
+extern const struct command command_diff;
+extern const struct command command_accept;
+extern const struct command command_drop;
+extern const struct command command_undo;
 extern const struct command command_serve;
 extern const struct command command_mcp;
 extern const struct command command_integrate;

@@ -27,6 +27,12 @@
 
 const struct command *const commands[] = {
     &command_run,
+    &command_layers,
+    &command_changes,
+    &command_diff,
+    &command_accept,
+    &command_drop,
+    &command_undo,
     &command_script,
     &command_patch,
     &command_explain,

@@ -23,6 +23,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/patch.h"
+#include "cli/run_layer.h"
 #include "cli/run_options.h"
 #include "executor/execution.h"
 #include "executor/execution_report.h"
@@ -160,6 +161,7 @@ struct run_flow {
     const struct run_observer *observer; /* NULL: none */
     struct run_audit audit;
     struct settings settings;
+    struct run_layer layer;
     const struct workspace *told; /* whose lacks were warned of */
     struct run_patch patch;       /* what the command is, if it is one */
     struct loop *loop;
@@ -200,6 +202,7 @@ static void run_flow_done(struct run_flow *flow)
     if (flow->trace)
         fclose(flow->trace);
     settings_done(&flow->settings);
+    run_layer_done(&flow->layer); /* after those who write to it */
     run_audit_done(&flow->audit);
     run_options_done(&flow->options);
     strv_done(&flow->later.paths);
@@ -453,11 +456,17 @@ static int print_document(struct run_flow *flow, const struct execution_result *
 {
     AUTO(result_texts_done) struct result_texts texts = {0};
     AUTO_JSON json_t *json = NULL;
+    json_t *changes;
 
     warn_of_spool(flow, execution);
     json =
         execution_document(execution, flow->settings.workspace, strv_view(&flow->settings.warnings),
                            flow->options.policy.reports_later ? &flow->later : NULL, &texts);
+    changes = execution->outcome == EXECUTION_RAN
+                  ? run_layer_end(&flow->layer, &flow->audit, flow->settings.workspace->dir, true)
+                  : NULL;
+    if (changes)
+        json_object_set_new(json, "changes", changes);
     return console_print_result(json, &texts);
 }
 
@@ -561,6 +570,10 @@ static int run_execution(struct run_flow *flow, char **argv)
         return run_fail(&flow->options, &err);
     }
     status = run_report(flow);
+    if (!(flow->options.flags & RUN_JSON) &&
+        execution_result(flow->execution)->outcome == EXECUTION_RAN)
+        json_decref(
+            run_layer_end(&flow->layer, &flow->audit, flow->settings.workspace->dir, false));
     run_audit_trace(&flow->audit, NULL);
     run_audit_result(&flow->audit, execution_result(flow->execution));
     return status;
@@ -580,6 +593,17 @@ static int open_trace(struct run_flow *flow, struct err *err)
     return 0;
 }
 
+static int find_layer(const struct policy_options *policy, const struct config *config,
+                      const char *dir, struct layer **ret, struct err *err)
+{
+    struct run_flow *flow = policy->find_layer_data;
+
+    if (run_layer_open(&flow->layer, policy, config, dir, err))
+        return -1;
+    *ret = flow->layer.layer;
+    return 0;
+}
+
 int run_command(struct run_options *given, char **command, const struct run_observer *observer)
 {
     AUTO(run_flow_done) struct run_flow flow = {.options = *given, .observer = observer};
@@ -596,6 +620,12 @@ int run_command(struct run_options *given, char **command, const struct run_obse
     /* The end of a reader must not be ours before what is on the host for the run is taken away. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* output that may not grow on disk is a warning */
+    flow.layer =
+        (struct run_layer){.given = &options->layer, .is_quiet = options->flags & RUN_QUIET};
+    if (!observer) {
+        options->policy.find_layer = find_layer;
+        options->policy.find_layer_data = &flow;
+    }
     if (settings_init(&flow.settings, &options->policy, &err))
         return run_fail(options, &err);
     if (options->approval_hook && !flow.settings.approval_from) {
@@ -644,6 +674,8 @@ const struct command command_run = {
     .examples = "  cordon run -- make test\n"
                 "  cordon run --timeout 5m --max-memory 2G -- pytest -q\n"
                 "  cordon run --allow-host registry.example.org --with npm -- npm install\n"
+                "  cordon run --layer -- ./agent-step\n"
+                "  cordon run --undo -- make format\n"
                 "  cordon run --git commit -- git commit -am 'a commit'\n"
                 "  cordon run --deny '**/.env' --deny ~/.ssh -- ./agent-step\n"
                 "  cordon run -C build --env CC=clang -- cmake ..\n"

@@ -13,6 +13,7 @@ struct audit;
 struct config_file;
 struct execution_event;
 struct execution_result;
+struct json_t;
 struct settings;
 struct timeline;
 struct timeline_event;
@@ -49,6 +50,8 @@ void run_audit_event(struct run_audit *audit, const struct settings *settings,
 /* What the command did since; NULL for `timeline`: it has ended. */
 void run_audit_trace(struct run_audit *audit, const struct timeline *timeline);
 void run_audit_result(struct run_audit *audit, const struct execution_result *result);
+/* Of its layer; takes the reference. */
+void run_audit_layer(struct run_audit *audit, struct json_t *body);
 void run_audit_failure(struct run_audit *audit, const char *reason);
 /* A patch, which is no command; run_audit_result() ends one, too. `reason` when it was not applied;
  * may be NULL. */

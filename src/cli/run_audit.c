@@ -108,6 +108,14 @@ void run_audit_result(struct run_audit *audit, const struct execution_result *re
     add(audit, AUDIT_END, execution_audit_end(result));
 }
 
+void run_audit_layer(struct run_audit *audit, json_t *body)
+{
+    if (audit->audit)
+        add(audit, AUDIT_LAYER, body);
+    else
+        json_decref(body);
+}
+
 void run_audit_failure(struct run_audit *audit, const char *reason)
 {
     const struct audit_end end = {.end = "failed-to-start", .exit_code = -1, .reason = reason};

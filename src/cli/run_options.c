@@ -15,6 +15,7 @@ void run_options_init(struct run_options *options)
 void run_options_done(struct run_options *options)
 {
     policy_options_done(&options->policy);
+    strv_done(&options->layer.direct);
 }
 
 /* At a server, and at a client of one, what is retained has to fit into memory. */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/options.h"
+#include "cli/run_layer.h"
 #include "cli/settings.h"
 #include "policy/limit.h"
 
@@ -28,6 +29,7 @@ struct run_options {
     uint64_t kill_after_ns;
     uint64_t max_output;
     struct resource_limits limits;
+    struct layer_options_given layer;
     const char *trace_to;         /* a file for the timeline; NULL: none */
     const char *approval_hook;    /* NULL: none */
     uint64_t approval_timeout_ns; /* 0: none */
@@ -41,6 +43,7 @@ void run_options_done(struct run_options *options);
 #define RUN_OPTION_GROUPS(at)                                                                      \
     {"Permissions", policy_permission_options, (at) + offsetof(struct run_options, policy)},       \
         {"Environment", policy_environment_options, (at) + offsetof(struct run_options, policy)},  \
+        {"Change layers", run_layer_options, (at) + offsetof(struct run_options, layer)},          \
         {"Approval", run_approval_options, (at)}, {"Limits", run_limit_options, (at)},             \
         {"Watching", run_trace_options, (at)},                                                     \
     {                                                                                              \

@@ -597,11 +597,14 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .allow_local_binding = "--allow-local-binding",
         .socket = "--socket",
         .with = "--with",
+        .layer = "--layer",
+        .layer_git = "--layer-git",
         .paths = {"--deny", "--readable", "--writable"},
     };
     AUTO(environment_policy_done) struct environment_policy env = {0};
     const struct workspace_request request = {
         .words = &words,
+        .layer = settings->layer,
         .dir = dir,
         .root = root,
         .profile_name = options->profile,
@@ -621,7 +624,6 @@ static int make_workspace(struct settings *settings, const struct policy_options
         .unix_sockets = strv_view(&options->sockets),
         .presets = strv_view(&options->presets),
         .is_strict = true,
-        .layer = options->layer,
         .env = &env,
         .tmpdir = getenv("TMPDIR"),
     };
@@ -651,7 +653,9 @@ static int make(struct settings *settings, const struct policy_options *options,
     size_t len = 0;
 
     if (find_dir(options->directory, &dir, &root, err) ||
-        config_file_load(options->config, dir, file, err))
+        config_file_load(options->config, dir, file, err) ||
+        (options->find_layer &&
+         options->find_layer(options, file->config, dir, &settings->layer, err)))
         return -1;
     if (options->guarded)
         strv_push_take(&file->own_paths, path_clean(dir, options->guarded));
@@ -674,7 +678,7 @@ static int make(struct settings *settings, const struct policy_options *options,
 
 int settings_init(struct settings *ret, const struct policy_options *options, struct err *err)
 {
-    *ret = (struct settings){0};
+    *ret = (struct settings){.layer = options->layer};
     if (make(ret, options, err) == 0)
         return 0;
     settings_done(ret);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct config;
 struct execution_options;
 struct layer;
 
@@ -47,8 +48,11 @@ struct policy_options {
     struct approval_policy approval; /* --ask-for-approval */
     const char *approval_word;       /* the same, as it was given; NULL: it was not */
     bool yes_means_unsandboxed;
-    struct layer
-        *layer; /* open; what commands write goes there; borrowed; NULL: to the real files */
+    struct layer *layer; /* open; what commands write goes there; borrowed; NULL: the real files */
+    /* Gives it, once the configuration is known: `dir` is where commands start. NULL: it is `layer`. */
+    int (*find_layer)(const struct policy_options *options, const struct config *config,
+                      const char *dir, struct layer **ret, struct err *err);
+    void *find_layer_data;
 };
 
 void policy_options_done(struct policy_options *options);
@@ -66,6 +70,7 @@ int policy_set_approval(const struct option *option, void *member, const char *v
 
 struct settings {
     struct config_file file;
+    struct layer *layer; /* borrowed; NULL: none */
     struct workspaces *workspaces;
     struct workspace *workspace; /* of the command; not open yet */
     struct approval_policy approval;
