@@ -7,6 +7,7 @@
  *       cordon_execute()                        a command by rules and questions, then in a sandbox
  *       cordon_session_start(), _read(), ...    a command to talk to, by bytes
  *       cordon_exec_command(), _write_stdin()   the calls of a model, answered with its text
+ *       cordon_layer_open(), _changes(), ...    what commands write, kept apart until it is accepted
  *       poll(cordon_fd()), cordon_dispatch()    in a loop of yours; or cordon_wait()
  *     cordon_close(engine)                      kills every command that still runs
  *
@@ -110,6 +111,8 @@ enum cordon_git {
     CORDON_GIT_COMMIT /* what git writes may be written; hooks and configuration may not */
 };
 
+struct cordon_layer;
+
 struct cordon_policy {
     size_t size;
     const char *profile;         /* NULL: the configuration's, else workspace-write; read-only,
@@ -143,6 +146,8 @@ struct cordon_policy {
     const char *const *credentials; /* NAME=HOST[,HOST], variables of this process whose secret the
                                        command uses for these hosts by https, and does not see */
     int allow_local_binding; /* hosts that are allowed may have addresses that are not public */
+    struct cordon_layer
+        *layer; /* open: what the commands write goes there; NULL: to the real files */
 };
 
 #define CORDON_NO_LIMIT UINT64_MAX
@@ -518,6 +523,90 @@ struct cordon_screen {
 CORDON_API int cordon_session_screen(struct cordon_session *session,
                                      struct cordon_screen **ret_screen, struct cordon_error *error);
 CORDON_API void cordon_screen_free(struct cordon_screen *screen);
+
+/* --- change layers --- */
+
+/* What the commands of a policy with a layer write goes there, and nothing of it to the real files until it is accepted
+ * (docs/layers.md). A layer stays on the disk when it is closed, for `cordon changes` and the like, too.
+ *
+ * These functions block: they read and move files, some 0.1 s for 10,000 changes, and the first two wait up to a second for
+ * another program that has the layer. None calls back. Texts that they give are JSON, and good until the next call with
+ * the same layer, or engine; in paths, bytes that are no UTF-8 are U+FFFD there, with "pathBase64" beside it. */
+
+struct cordon_layer_options {
+    size_t size;
+    const char *
+        name; /* this one, which is made if there is none, or an id; NULL: a new one without a name */
+    const char *const *
+        direct; /* of a new one, as the next two: directories that are left out, canonical; NULL: none */
+    uint64_t max_bytes; /* 0: as much as the disk takes */
+    int git;            /* git directories are written in it, and accepted as a whole */
+};
+
+/* CORDON_ERROR_BUSY: another program has it, which the message names. */
+CORDON_API int cordon_layer_open(struct cordon_engine *engine,
+                                 const struct cordon_layer_options *options,
+                                 struct cordon_layer **ret_layer, struct cordon_error *error);
+
+/* It stays open with CORDON_ERROR_BUSY: a command of it runs, an execution of it is not done, or a session of it was
+ * not freed. cordon_close() closes those that are left. Of one that no command ran in, nothing stays on the disk. */
+CORDON_API int cordon_layer_close(struct cordon_layer *layer, struct cordon_error *error);
+
+CORDON_API const char *cordon_layer_id(const struct cordon_layer *layer); /* the layer's */
+
+/* Which of all changes are meant. Zeroed: all. */
+struct cordon_layer_query {
+    size_t size;
+    const char *const *paths; /* absolute, each with what lies below; NULL-terminated; NULL: all */
+    int step; /* what this one changed, against what was there before it; 0: all of them */
+    uint64_t max_bytes; /* of the text of one difference; 0: 1 MiB */
+};
+
+/* {"changes": [{"path", "kind", "marks", "step", "stamp", ...}], "counts", "problems"}: docs/protocol.md says under
+ * layer/changes what is in a change. `query` may be NULL. NULL on failure, as the next ones. */
+CORDON_API const char *cordon_layer_changes(struct cordon_layer *layer,
+                                            const struct cordon_layer_query *query,
+                                            struct cordon_error *error);
+
+/* {"diffs": [{"change", "unified", ...}], "problems"}: each as layer/diff answers; "problem" in place of the rest says why there is
+ * none. */
+CORDON_API const char *cordon_layer_diff(struct cordon_layer *layer,
+                                         const struct cordon_layer_query *query,
+                                         struct cordon_error *error);
+
+enum cordon_layer_action {
+    CORDON_LAYER_ACCEPT,   /* into the real files; the old ones are kept */
+    CORDON_LAYER_DROP,     /* out of the layer; for good, and while no command of it runs */
+    CORDON_LAYER_UNDO,     /* an accept: the old files are back, and the changes in the layer */
+    CORDON_LAYER_UNDO_STEP /* what one step wrote, out of the layer; while no command of it runs */
+};
+
+enum cordon_layer_flag {
+    CORDON_LAYER_FORCE = 1, /* also what conflicts with changes of others, and of a suspect layer */
+    CORDON_LAYER_MARKED =
+        2, /* of all, also what others would run later (marks); paths that are named are taken */
+    CORDON_LAYER_DRY_RUN = 4 /* says what would be done */
+};
+
+struct cordon_layer_request {
+    size_t size;
+    int action;               /* enum cordon_layer_action */
+    const char *const *paths; /* as above */
+    unsigned flags;           /* of enum cordon_layer_flag */
+    int number;               /* of the accept; 0: the last one; or of the step */
+    const char *
+        expected; /* {"/path": "stamp"} in JSON, as a user was shown them: what is another now is left; NULL */
+};
+
+/* {"acceptId", "done": [...], "left": [{"path", "reason", "detail"}]}: what was left, because of a conflict, a mark, ..., is no
+ * failure. */
+CORDON_API const char *cordon_layer_apply(struct cordon_layer *layer,
+                                          const struct cordon_layer_request *request,
+                                          struct cordon_error *error);
+
+/* All of this user, the one used last first: {"layers": [{"layerId", "name", "state", "roots", "steps", ...}], "problems"}, as
+ * layer/list. */
+CORDON_API const char *cordon_layers(struct cordon_engine *engine, struct cordon_error *error);
 
 /* --- the calls of a model --- */
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "layer/as_json.h"
 #include "layer/call.h"
 #include "layer/diff.h"
 #include "sandbox/linux/overlay.h"
@@ -73,41 +74,21 @@ static int work_open(struct work *work, enum layer_use use, struct err *err)
 
 /* --- lists --- */
 
-static json_int_t milliseconds(const struct timespec *time)
-{
-    return (json_int_t)time->tv_sec * 1000 + time->tv_nsec / 1000000;
-}
-
-static json_t *roots_to_json(const struct layer_root *roots, size_t len)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < len; i++)
-        json_array_append_new(list,
-                              json_pack("{s:o, s:b, s:b}", "path", json_lossy(roots[i].path),
-                                        "direct", roots[i].is_direct, "near", roots[i].is_near));
-    return list;
-}
-
-static json_t *info_to_json(const struct layer_info *info, const struct layer_call *call)
-{
-    const bool is_here = call->holder && info->held_by && str_eq(call->holder, info->held_by);
-
-    return json_pack("{s:s, s:b, s:o, s:s, s:o, s:I, s:I, s:o, s:I, s:I, s:o}", "layerId", info->id,
-                     "here", is_here, "name", json_lossy(info->name), "state",
-                     layer_state_words[info->state], "heldBy", json_lossy(info->held_by),
-                     "createdMs", milliseconds(&info->created), "usedMs", milliseconds(&info->used),
-                     "roots", roots_to_json(info->roots, info->roots_len), "steps",
-                     (json_int_t)info->steps, "accepts", (json_int_t)info->accepts, "bytes",
-                     call->counts_bytes ? json_integer((json_int_t)info->bytes) : json_null());
-}
-
 static bool lies_over(const struct layer_info *info, const struct strv *paths)
 {
     for (size_t i = 0; i < info->roots_len && paths->len; i++)
         if (path_is_within(paths->items[0], info->roots[i].path))
             return true;
     return !paths->len;
+}
+
+static json_t *info_to_json(const struct layer_info *info, const struct layer_call *call)
+{
+    const bool is_here = call->holder && info->held_by && str_eq(call->holder, info->held_by);
+    json_t *json = layer_info_to_json(info, call->counts_bytes);
+
+    json_object_set_new(json, "here", json_boolean(is_here));
+    return json;
 }
 
 static json_t *do_list(struct work *work, struct err *err)
@@ -133,10 +114,10 @@ static json_t *step_to_json(const struct layer_step *step)
     json_t *json =
         json_pack("{s:i, s:o, s:o, s:I, s:i}", "stepId", step->number, "argv",
                   json_lossy_list(strv_view(&step->argv)), "cwd", json_lossy(step->cwd), "begunMs",
-                  milliseconds(&step->begun), "commands", (int)step->commands);
+                  layer_time_to_json(&step->begun), "commands", (int)step->commands);
 
     json_object_set_new(json, "endedMs",
-                        step->ended.tv_sec ? json_integer(milliseconds(&step->ended))
+                        step->ended.tv_sec ? json_integer(layer_time_to_json(&step->ended))
                                            : json_null());
     json_object_set_new(json, "exitCode",
                         is_known && WIFEXITED(status) ? json_integer(WEXITSTATUS(status))
@@ -160,7 +141,7 @@ static json_t *accepts_to_json(const struct layer *layer, struct err *err)
     list = json_array();
     for (size_t i = 0; i < len; i++)
         json_array_append_new(list, json_pack("{s:i, s:I, s:I, s:b}", "acceptId", accepts[i].number,
-                                              "atMs", milliseconds(&accepts[i].when), "paths",
+                                              "atMs", layer_time_to_json(&accepts[i].when), "paths",
                                               (json_int_t)accepts[i].paths, "undone",
                                               accepts[i].is_undone));
     return list;
@@ -198,7 +179,7 @@ static json_t *do_info(struct work *work, struct err *err)
         json_array_append_new(list, step_to_json(&steps[i]));
     return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "layerId", layer_id(work->layer), "name",
                      name_to_json(work->layer), "state", state_of(work->layer), "roots",
-                     roots_to_json(roots, roots_len), "steps", list, "accepts", accepts);
+                     layer_roots_to_json(roots, roots_len), "steps", list, "accepts", accepts);
 }
 
 /* --- changes --- */
@@ -345,11 +326,6 @@ static const struct change *find_change(const struct work *work, struct changes 
     return NULL;
 }
 
-static json_t *digest_to_json(const char *digest)
-{
-    return *digest ? json_string(digest) : json_null();
-}
-
 static json_t *do_diff(struct work *work, struct err *err)
 {
     AUTO(changes_done) struct changes changes = {0};
@@ -362,13 +338,7 @@ static json_t *do_diff(struct work *work, struct err *err)
     if (!change ||
         change_diff(work->layer, change, work->call->context, work->call->limit, &diff, err))
         return NULL;
-    return json_pack("{s:o, s:o, s:b, s:b, s:I, s:I, s:o, s:o}", "change",
-                     change_to_json(work->layer, change), "unified",
-                     diff.is_binary ? json_null()
-                                    : json_lossy(diff.unified.data ? diff.unified.data : ""),
-                     "binary", diff.is_binary, "truncated", diff.is_truncated, "oldSize",
-                     (json_int_t)diff.old_size, "newSize", (json_int_t)diff.new_size, "oldSha256",
-                     digest_to_json(diff.old_sha256), "newSha256", digest_to_json(diff.new_sha256));
+    return change_diff_to_json(work->layer, change, &diff);
 }
 
 /* Of a file from `offset`, of a link its text. Bytes, or -1. */
@@ -537,7 +507,7 @@ static json_t *do_open(struct work *work, struct err *err)
     }
     roots = layer_roots(work->layer, &len);
     json = json_pack("{s:s, s:o, s:o}", "layerId", layer_id(work->layer), "name",
-                     name_to_json(work->layer), "roots", roots_to_json(roots, len));
+                     name_to_json(work->layer), "roots", layer_roots_to_json(roots, len));
     held = TAKE_PTR(work->layer);
     (void)held;
     return json;

@@ -154,10 +154,13 @@ static struct model_call *start_call(struct cordon_engine *engine, struct worksp
     struct model_call *started = model_calls_exec(engine->model_calls, exec, on_done, call, err);
     AUTO(strv_done) struct strv argv = model_exec_argv(exec);
 
-    if (started)
-        engine_hold(engine, workspace,
-                    model_calls_find(engine->model_calls, model_call_id(started), err),
-                    strv_view(&argv));
+    if (!started)
+        return NULL;
+    engine_hold(engine, workspace,
+                model_calls_find(engine->model_calls, model_call_id(started), err),
+                strv_view(&argv));
+    if (workspace->layer)
+        layers_note_call(engine, workspace, model_call_id(started));
     return started;
 }
 

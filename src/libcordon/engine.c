@@ -443,12 +443,14 @@ void cordon_close(struct cordon_engine *engine)
     approvals_free(engine->approvals);
     snapshots_free(engine->snapshots);
     workspaces_free(engine->workspaces);
+    layers_free(engine);
     loop_free(engine->loop);
     config_free(engine->config);
     strv_done(&engine->own_paths);
     free(engine->config_path);
     free(engine->default_key);
     free(engine->event);
+    free(engine->layers_text);
     free(engine->launcher);
     free(engine->thread_id);
     free(engine->home);

@@ -17,6 +17,7 @@ struct job;
 struct approval_bridge;
 struct resource_limits;
 struct resource_limits_report;
+struct layer;
 struct loop;
 struct process_end;
 struct screen;
@@ -31,6 +32,8 @@ struct cordon_engine {
     struct model_calls *model_calls;
     struct list calls;                /* that wait; calls.c */
     struct list executions;           /* that go on; execute.c */
+    struct list layers;               /* that are open; layers.c */
+    char *layers_text;                /* that cordon_layers() gave last */
     struct approvals *approvals;      /* NULL: no question can be put */
     struct approval_bridge *approver; /* theirs; engine.c */
     struct snapshots *snapshots;      /* of login shells */
@@ -69,6 +72,19 @@ void calls_free(struct cordon_engine *engine);
 
 /* Ends those that go on; the host is not told. */
 void executions_free(struct cordon_engine *engine);
+
+/* Whether one that goes on is in the layer. */
+bool executions_use_layer(const struct cordon_engine *engine, const struct layer *layer);
+
+/* layers.c: closes those that are left, when no workspace is there any more. That of a policy; NULL with an error when it is none
+ * of the engine's. The count of sessions in the layer of a workspace, which is one more until one is freed; NULL: it has no layer. And a call
+ * of a model in a workspace that may have one. */
+void layers_free(struct cordon_engine *engine);
+struct layer *layers_find(const struct cordon_engine *engine, const struct cordon_layer *wanted,
+                          struct err *err);
+size_t *layers_sessions(const struct cordon_engine *engine, const struct workspace *workspace);
+void layers_note_call(const struct cordon_engine *engine, const struct workspace *workspace,
+                      int session);
 
 /* Of every session that has CORDON_SCREEN among its flags; else NULL. */
 const struct screen_limits *view_limits(unsigned flags);

@@ -178,6 +178,16 @@ void executions_free(struct cordon_engine *engine)
         self_free(list_first(&engine->executions, struct cordon_execution, link));
 }
 
+bool executions_use_layer(const struct cordon_engine *engine, const struct layer *layer)
+{
+    const struct cordon_execution *execution;
+
+    list_for_each(execution, &engine->executions, link)
+        if (execution->workspace && execution->workspace->layer == layer)
+            return true;
+    return false;
+}
+
 void cordon_execution_cancel(struct cordon_execution *execution)
 {
     execution_cancel(execution->execution);

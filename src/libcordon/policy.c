@@ -41,6 +41,7 @@ static char *policy_key(const struct cordon_policy *policy, const char *dir)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         for (const char *const *path = paths[i]; path && *path; path++)
             key_add(&key, names[i], *path);
+    key_add(&key, "layer", policy->layer ? cordon_layer_id(policy->layer) : NULL);
     for (const unsigned *port = policy->host_ports; port && *port; port++)
         buf_appendf(&key, "host_ports=%u\n", *port);
     buf_appendf(&key,
@@ -187,6 +188,7 @@ static struct workspace *make(struct cordon_engine *engine, const struct cordon_
         .allow_local_binding = "policy.allow_local_binding",
         .socket = "policy.sockets",
         .with = "policy.with",
+        .layer = "policy.layer",
         .paths = {"policy.deny", "policy.readable", "policy.writable"},
         .origin = "the host's policy",
     };
@@ -206,6 +208,7 @@ static struct workspace *make(struct cordon_engine *engine, const struct cordon_
     if (read_words(policy, &request, err) || read_protect(policy, &protect, err) ||
         read_network(policy, &hosts, err))
         return NULL;
+    request.layer = policy->layer ? layers_find(engine, policy->layer, err) : NULL;
     request.hosts = &hosts;
     request.protect = protect.is_made ? &protect : NULL;
     request.unix_sockets = (char *const *)policy->sockets;
@@ -226,6 +229,8 @@ struct workspace *policy_workspace(struct cordon_engine *engine, const struct co
         err_wrap(err, "policy");
         return NULL;
     }
+    if (policy.layer && !layers_find(engine, policy.layer, err))
+        return NULL;
     if (given || !engine->default_key) {
         dir = realpath(policy.workspace ? policy.workspace : ".", NULL); /* it becomes a root */
         if (!dir) {

@@ -21,6 +21,7 @@ struct cordon_session {
     struct job_watch watch; /* first, so that one is the other */
     struct cordon_engine *engine;
     struct job *job;
+    size_t *in_layer; /* how many sessions that layer has; NULL: there is none */
     struct reader *reader;
     struct loop_timer *change; /* deferred call of on_change */
     struct cordon_end end;     /* once it has ended */
@@ -66,6 +67,8 @@ void cordon_session_free(struct cordon_session *session)
     reader_free(session->reader);
     loop_timer_free(session->change);
     job_free(session->job);
+    if (session->in_layer)
+        (*session->in_layer)--;
     free(session->denial);
     free(session->event);
     strv_done(&session->published);
@@ -80,8 +83,9 @@ const char *const *cordon_session_published(struct cordon_session *session)
     return (const char *const *)strv_view(&session->published);
 }
 
+/* `*ret_sessions` as of layers_sessions(). */
 static struct job *start(struct cordon_engine *engine, const struct cordon_session_options *options,
-                         struct err *err)
+                         size_t **ret_sessions, struct err *err)
 {
     struct workspace *workspace;
     struct job *job;
@@ -117,8 +121,10 @@ static struct job *start(struct cordon_engine *engine, const struct cordon_sessi
     process.asks = engine_holds(engine, workspace);
     session.is_judged = workspace_judges_execs(workspace);
     job = job_start(&session, err);
-    if (job)
-        engine_hold(engine, workspace, job, process.argv);
+    if (!job)
+        return NULL;
+    engine_hold(engine, workspace, job, process.argv);
+    *ret_sessions = workspace->layer ? layers_sessions(engine, workspace) : NULL;
     return job;
 }
 
@@ -128,14 +134,18 @@ int cordon_session_start(struct cordon_engine *engine, const struct cordon_sessi
     struct cordon_session_options options;
     struct cordon_session *session;
     struct job *started;
+    size_t *sessions;
     struct err err;
 
     if (options_read(&options, sizeof options, given, &err) ||
-        !(started = start(engine, &options, &err)))
+        !(started = start(engine, &options, &sessions, &err)))
         return error_give(error, &err);
     session = alloc_zero(1, sizeof *session);
     session->engine = engine;
     session->job = started;
+    session->in_layer = sessions;
+    if (sessions)
+        (*sessions)++;
     session->on_change = options.on_change;
     session->data = options.data;
     session->change = loop_timer_new(engine->loop, on_time, session);
