@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 static const char *const format_words[] = {"text", "json", NULL};
+static const char *const at_end_words[] = {"keep", "accept", "drop", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 
 static const struct option listen_options[] = {
@@ -37,6 +38,38 @@ static const struct option listen_options[] = {
     {.name = NULL},
 };
 
+/* Without a name it is a new one. */
+static int set_layer(const struct option *option, void *member, const char *value, struct err *err)
+{
+    const char **layer = member;
+
+    (void)option;
+    if (value && !*value)
+        return err_set(err, ERR_INVALID, "the name is empty");
+    *layer = value ? value : "new";
+    return 0;
+}
+
+static const struct option layer_options[] = {
+    {.name = "layer",
+     .value = "NAME",
+     .may_lack = true,
+     .set = set_layer,
+     .offset = OPTION_OFFSET(struct mcp_run_options, layer, const char *),
+     .brief = "What is written goes to a change layer",
+     .help = "What commands and patches write goes to a change layer, for the user to look at and "
+             "accept: the one of this NAME, or else a new one. Its model gets tools for it."},
+    {.name = "at-end",
+     .value = "WORD",
+     .words = at_end_words,
+     INTO_WORD(struct mcp_run_options, at_end, 1),
+     .brief = "What becomes of the changes: keep, accept or drop",
+     .help =
+         "With a layer: what becomes of its changes when the server ends. accept leaves what is "
+         "marked, and conflicts. Default: keep."},
+    {.name = NULL},
+};
+
 static const struct option log_options[] = {
     {.name = "log-level",
      .value = "LEVEL",
@@ -55,6 +88,7 @@ static const struct option_group groups[] = {
     {"Where", listen_options},
     {"Authentication", serve_auth_options, offsetof(struct mcp_run_options, auth)},
     {"Permissions", policy_permission_options, offsetof(struct mcp_run_options, policy)},
+    {"Changes", layer_options},
     {"Log", log_options},
     {"For cordon mcp install", mcp_install_rows, offsetof(struct mcp_run_options, install)},
     {NULL, NULL},
@@ -108,6 +142,10 @@ static int install_run(char **argv, struct mcp_run_options *options)
     if (has_of_server(options))
         return console_failf("--listen, --session-idle and --ws-auth are for the server: start it "
                              "with them, and tell clients of it by cordon mcp install --url");
+    if (options->layer || options->at_end)
+        return console_failf(
+            "cordon mcp install writes no --layer: put layer = \"new\" below [mcp] of "
+            "config.toml, or --layer into the entry's args yourself");
     server.profile = options->policy.profile;
     server.config = options->policy.config;
     if (has_more_than_profile(&options->policy))

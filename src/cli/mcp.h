@@ -19,6 +19,8 @@ struct mcp_run_options {
     struct rpc_auth_options auth;
     uint64_t session_idle_ns;     /* 0: not given */
     struct policy_options policy; /* of the sandbox that commands run in */
+    const char *layer;            /* as config_mcp.layer; NULL: not given */
+    unsigned at_end;              /* from 1, as enum config_mcp_at_end from 0; 0: not given */
     enum log_level log_level;
     enum log_form log_form;
     struct mcp_install_options install;

@@ -8,11 +8,15 @@
 #include "cli/serve.h"
 #include "cli/serve_auth.h"
 
+#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/path.h"
+#include "layer/accept.h"
+#include "layer/layer.h"
 #include "mcp/http/door.h"
 #include "mcp/http/server.h"
+#include "mcp/layer.h"
 #include "mcp/mcp.h"
 #include "mcp/stdio_transport.h"
 #include "policy/config/config.h"
@@ -39,12 +43,18 @@ struct mcp_program {
     struct mcp_http *http;
 };
 
+/* Nothing runs any more, and nobody is spoken to. */
+static void program_stop(struct mcp_program *program)
+{
+    mcp_stdio_free(TAKE_PTR(program->stdio));
+    mcp_http_free(TAKE_PTR(program->http));
+    mcp_free(TAKE_PTR(program->mcp));
+    server_free(TAKE_PTR(program->server));
+}
+
 static void program_done(struct mcp_program *program)
 {
-    mcp_stdio_free(program->stdio);
-    mcp_http_free(program->http);
-    mcp_free(program->mcp);
-    server_free(program->server);
+    program_stop(program);
     serve_auth_done(&program->door);
     config_file_done(&program->file);
     free(program->workspace);
@@ -120,6 +130,46 @@ static int read_sandbox(struct mcp_program *program, struct err *err)
     return program->sandbox ? 0 : -1;
 }
 
+static int open_layer(struct mcp_program *program, struct err *err)
+{
+    const struct config_mcp *config = config_mcp(program->file.config);
+    const char *name = program->options.layer ? program->options.layer : config->layer;
+
+    if (!name && program->options.at_end)
+        return err_set(err, ERR_INVALID, "--at-end has no effect without --layer");
+    return name ? mcp_layer_open(program->mcp, name, err) : 0;
+}
+
+/* The server is gone, and with it all that ran: here there is time. */
+static void end_layer(const struct mcp_program *program, const char *id)
+{
+    const enum config_mcp_at_end at_end = program->options.at_end
+                                              ? program->options.at_end - 1
+                                              : config_mcp(program->file.config)->at_end;
+    AUTO(accept_result_done) struct accept_result result = {0};
+    const struct accept_request all = {.paths = NULL};
+    struct layer *layer;
+    struct err err;
+    int status;
+
+    if (at_end == CONFIG_MCP_AT_END_KEEP)
+        return;
+    layer = layer_open(id, NULL, LAYER_CHANGE, "cordon mcp", &err);
+    if (!layer) {
+        if (err.code != ERR_NOT_FOUND) /* else nothing ran in it */
+            console_fail(&err);
+        return;
+    }
+    status = (at_end == CONFIG_MCP_AT_END_DROP ? change_drop : change_accept)(layer, &all, &result,
+                                                                              &err);
+    if (status)
+        console_fail(&err);
+    else if (result.left_len)
+        console_say("%zu changes stay in the layer %s: cordon changes %s shows them",
+                    result.left_len, layer_name(layer), layer_name(layer));
+    layer_close(layer);
+}
+
 static int serve(struct mcp_program *program, struct err *err)
 {
     struct server_options server = {.configure = configure, .data = program};
@@ -148,7 +198,7 @@ static int serve(struct mcp_program *program, struct err *err)
         return -1;
     mcp.server = program->server;
     program->mcp = mcp_new(&mcp, err);
-    if (!program->mcp)
+    if (!program->mcp || open_layer(program, err))
         return -1;
     if (program->options.listen.len) {
         if (listen_at(program, err))
@@ -165,6 +215,7 @@ int mcp_program(char **argv, const struct mcp_extra *extra)
 {
     AUTO(program_done) struct mcp_program program = {.extra = extra};
     struct log_options log = {.fd = STDERR_FILENO};
+    AUTO_FREE char *layer = NULL;
     struct err err;
     int status;
 
@@ -173,8 +224,12 @@ int mcp_program(char **argv, const struct mcp_extra *extra)
     log.form = program.options.log_form;
     log.level = program.options.log_level;
     log_init(&log);
-    if (serve(&program, &err) == 0)
-        return EXIT_OK;
-    console_fail(&err);
-    return EXIT_NO;
+    status = serve(&program, &err);
+    if (status)
+        console_fail(&err);
+    layer = alloc_str(program.mcp ? mcp_layer_id(program.mcp) : NULL);
+    program_stop(&program);
+    if (layer)
+        end_layer(&program, layer);
+    return status ? EXIT_NO : EXIT_OK;
 }

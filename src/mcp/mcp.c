@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "mcp/codex_state.h"
 #include "mcp/engine.h"
+#include "mcp/layer.h"
 #include "policy/config/config.h"
 #include "rpc/rpc.h"
 #include "server/server.h"
@@ -25,6 +26,12 @@ static const char instructions[] =
     "read_screen (with tty) and terminate_session. explain_permissions says beforehand what may be "
     "read, written, run and "
     "reached. apply_patch changes files whole or not at all.";
+
+static const char in_layer[] =
+    " What commands and patches write goes to a change layer: the commands that follow see it, the "
+    "user's own files stay as they are until the user accepts. layer_changes and layer_diff show "
+    "it, "
+    "layer_drop throws parts of it away, and layer_accept asks the user to take it.";
 
 struct mcp *mcp_new(const struct mcp_options *options, struct err *err)
 {
@@ -49,6 +56,7 @@ void mcp_free(struct mcp *mcp)
 {
     if (!mcp)
         return;
+    mcp_layer_close(mcp);
     rpc_hub_free(mcp->engines);
     free(mcp);
 }
@@ -83,5 +91,5 @@ json_t *mcp_server_info(const struct mcp *mcp)
 
 json_t *mcp_instructions(const struct mcp *mcp)
 {
-    return json_string(instructions);
+    return json_sprintf("%s%s", instructions, mcp->layer ? in_layer : "");
 }

@@ -21,6 +21,7 @@
 
 struct config_mcp;
 struct loop;
+struct mcp_layer;
 struct mcp_method;
 struct rpc_hub;
 struct mcp_tool;
@@ -49,6 +50,7 @@ struct mcp {
     struct mcp_options options;
     struct loop *loop;       /* of the server */
     struct rpc_hub *engines; /* our ends of the connections to it (engine.h) */
+    struct mcp_layer *layer; /* layer.h; NULL: none */
     struct list sessions;
     uint64_t sessions_made;
     uint8_t key[32]; /* random: what modern.c signs with */

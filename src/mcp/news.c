@@ -155,6 +155,12 @@ void mcp_news_began(struct mcp_news *news, int64_t number)
     tell_list(news);
 }
 
+void mcp_news_changed(struct mcp_news *news)
+{
+    tell_list(news);
+    tell_updated(news, MCP_NEWS_OF_LAYER);
+}
+
 static void on_event(void *data, const char *method, const json_t *params)
 {
     const struct mcp_news *news = data;

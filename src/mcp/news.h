@@ -19,10 +19,14 @@ void mcp_news_free(struct mcp_news *news); /* before the engine of the session *
 /* A tool has answered with the number of a session. */
 void mcp_news_began(struct mcp_news *news, int64_t number);
 
+/* The change layer has others changes than before: its resources come and go. */
+void mcp_news_changed(struct mcp_news *news);
+
 /* In place of a session's number. */
 enum {
     MCP_NEWS_OF_LIST = 0,     /* the sessions that there are */
     MCP_NEWS_OF_NOTHING = -1, /* what does not change */
+    MCP_NEWS_OF_LAYER = -2,   /* what is in the change layer */
 };
 
 struct mcp_listener {

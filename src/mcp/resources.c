@@ -11,7 +11,10 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "mcp/engine.h"
+#include "mcp/layer.h"
+#include "mcp/mcp.h"
 #include "mcp/news.h"
+#include "mcp/tool_layer.h"
 #include "mcp/tools.h"
 #include "output/headtail.h"
 #include "rpc/message.h"
@@ -23,6 +26,7 @@
 
 enum {
     COMPLETIONS_MAX = 100, /* that the specification allows in an answer */
+    DIFFS_MAX = 200,       /* that are listed, and read */
 };
 
 /* What a URI names. */
@@ -32,11 +36,14 @@ enum resource_kind {
     RESOURCE_OUTPUT,
     RESOURCE_SCREEN,
     RESOURCE_INFO,
+    RESOURCE_CHANGES,
+    RESOURCE_DIFF,
 };
 
 struct resource_name {
     enum resource_kind kind;
-    int64_t number; /* of the session; 0: of none */
+    int64_t number;   /* of the session; 0: of none */
+    const char *path; /* RESOURCE_DIFF: as in a file URI; the end of this one */
 };
 
 static const struct part {
@@ -90,10 +97,28 @@ static bool name_parse_session(const char *text, struct resource_name *ret)
     return false;
 }
 
+/* "ID/changes", "ID/diff/home/me/file" */
+static bool name_parse_layer(const struct mcp *mcp, const char *text, struct resource_name *ret)
+{
+    const char *id = mcp_layer_id(mcp);
+
+    if (!id || !str_starts(text, id) || text[strlen(id)] != '/')
+        return false;
+    text += strlen(id) + 1;
+    ret->kind = RESOURCE_CHANGES;
+    if (str_eq(text, "changes"))
+        return true;
+    ret->kind = RESOURCE_DIFF;
+    ret->path = text + strlen("diff");
+    return str_starts(text, "diff/");
+}
+
 /* false: there is no such resource. */
-static bool name_parse(const char *uri, struct resource_name *ret)
+static bool name_parse(const struct mcp *mcp, const char *uri, struct resource_name *ret)
 {
     *ret = (struct resource_name){0};
+    if (str_starts(uri, MCP_LAYER_URIS))
+        return name_parse_layer(mcp, uri + strlen(MCP_LAYER_URIS), ret);
     for (size_t i = 0; i < WHOLES_LEN; i++) {
         ret->kind = wholes[i].kind;
         if (str_eq(uri, wholes[i].uri))
@@ -111,6 +136,7 @@ struct pending {
     struct resource_name name;
     char *uri;                                                   /* read, subscribe */
     char *prefix;                                                /* completion */
+    json_t *list;                                                /* resources so far; NULL: none */
     void (*done)(struct pending *pending, const json_t *result); /* answers the call */
 };
 
@@ -118,6 +144,7 @@ static void pending_free(struct pending *pending)
 {
     free(pending->uri);
     free(pending->prefix);
+    json_decref(pending->list);
     free(pending);
 }
 
@@ -145,8 +172,9 @@ static void pending_on_answer(void *data, const struct rpc_message *answer)
     else if (answer->kind == RPC_RESULT)
         pending->done(pending, answer->result);
     else if (pending->uri &&
-             answer->code ==
-                 RPC_INVALID_REQUEST) /* a session that it does not know, or without a screen */
+             (answer->code ==
+                  RPC_INVALID_REQUEST || /* a session that it does not know, or without a screen */
+              answer->code == RPC_NOT_FOUND)) /* a path that was not changed */
         fail_missing(pending->call, pending->uri, answer->error_text);
     else
         mcp_call_fail(pending->call, MCP_INTERNAL, "%s", answer->error_text);
@@ -208,8 +236,20 @@ static void list_session(const json_t *session, json_t *list)
     }
 }
 
+static void list_layer_done(struct pending *pending, const json_t *result)
+{
+    mcp_layer_list(pending->session->mcp, json_object_get(result, "changes"), pending->list);
+    mcp_call_result(pending->call, json_pack("{s:O}", "resources", pending->list));
+}
+
+static json_t *changes_params(const struct mcp *mcp)
+{
+    return json_pack("{s:s, s:i}", "layerId", mcp_layer_id(mcp), "limit", DIFFS_MAX);
+}
+
 static void list_done(struct pending *pending, const json_t *result)
 {
+    const struct mcp *mcp = pending->session->mcp;
     json_t *list = json_array();
     const json_t *session;
     size_t i;
@@ -220,7 +260,11 @@ static void list_done(struct pending *pending, const json_t *result)
                                         wholes[i].name, "title", wholes[i].title, "mimeType",
                                         "application/json", "description", wholes[i].about));
     json_array_foreach(json_object_get(result, "sessions"), i, session) list_session(session, list);
-    mcp_call_result(pending->call, json_pack("{s:o}", "resources", list));
+    if (mcp->layer)
+        pending_ask(&(struct pending){.call = pending->call, .list = list, .done = list_layer_done},
+                    "layer/changes", changes_params(mcp));
+    else
+        mcp_call_result(pending->call, json_pack("{s:o}", "resources", list));
 }
 
 /* Everything is on the first page. */
@@ -254,6 +298,13 @@ static void method_templates(struct mcp_call *call)
         json_object_set_new(item, "name", json_string(name));
         json_array_append_new(list, item);
     }
+    if (call->session->mcp->layer)
+        json_array_append_new(
+            list, json_pack("{s:s++, s:s, s:s, s:s, s:s}", "uriTemplate", MCP_LAYER_URIS,
+                            mcp_layer_id(call->session->mcp), "/diff{+path}", "name", "diff",
+                            "title", "Difference", "mimeType", "text/x-diff", "description",
+                            "How a file in the change layer differs from the user's own; the path "
+                            "is absolute."));
     mcp_call_result(call, json_pack("{s:o}", "resourceTemplates", list));
 }
 
@@ -385,6 +436,18 @@ static void read_info_done(struct pending *pending, const json_t *result)
     fail_missing(pending->call, pending->uri, "no session has this number");
 }
 
+static void read_changes_done(struct pending *pending, const json_t *result)
+{
+    read_answer_json(pending, mcp_layer_changes(pending->session->mcp, result));
+}
+
+static void read_diff_done(struct pending *pending, const json_t *result)
+{
+    AUTO_FREE char *text = mcp_layer_diff_text(result);
+
+    read_answer(pending, "text/x-diff", json_lossy(text));
+}
+
 /* The URI that a call is about, and what it names; NULL: the call has been answered. */
 static const char *read_uri(struct mcp_call *call, struct resource_name *ret)
 {
@@ -392,7 +455,7 @@ static const char *read_uri(struct mcp_call *call, struct resource_name *ret)
 
     if (!uri)
         mcp_call_fail(call, MCP_INVALID_PARAMS, "\"uri\" is missing, or no string");
-    else if (!name_parse(uri, ret))
+    else if (!name_parse(call->session->mcp, uri, ret))
         fail_missing(call, uri, "resources/list has those that there are now");
     else
         return uri;
@@ -434,10 +497,31 @@ static void method_read(struct mcp_call *call)
         pending.done = read_info_done;
         pending_ask(&pending, "process/list", NULL);
         break;
+    case RESOURCE_CHANGES:
+        pending.done = read_changes_done;
+        pending_ask(&pending, "layer/changes", changes_params(call->session->mcp));
+        break;
+    case RESOURCE_DIFF:
+        pending.done = read_diff_done;
+        dir = alloc_strf("file://%s", pending.name.path);
+        pending_ask(
+            &pending, "layer/diff",
+            json_pack("{s:s, s:s}", "layerId", mcp_layer_id(call->session->mcp), "path", dir));
+        break;
     }
 }
 
 /* --- resources/subscribe and resources/unsubscribe --- */
+
+/* As in news.h. */
+static int64_t news_of(const struct resource_name *name)
+{
+    if (name->kind == RESOURCE_PERMISSIONS)
+        return MCP_NEWS_OF_NOTHING;
+    if (name->kind == RESOURCE_CHANGES || name->kind == RESOURCE_DIFF)
+        return MCP_NEWS_OF_LAYER;
+    return name->number;
+}
 
 /* What is there is known to the client, or can be read now: it hears of what comes behind it. */
 static void subscribe_done(struct pending *pending, const json_t *result)
@@ -445,10 +529,9 @@ static void subscribe_done(struct pending *pending, const json_t *result)
     struct mcp_news *news = pending->session->news;
     const char *alias = json_string_value(json_object_get(result, "alias"));
     bool is_over = json_is_true(json_object_get(result, "exited"));
-    int64_t number =
-        pending->name.kind == RESOURCE_PERMISSIONS ? MCP_NEWS_OF_NOTHING : pending->name.number;
 
-    mcp_news_subscribe(news, mcp_news_own(news), pending->uri, number, is_over ? NULL : alias);
+    mcp_news_subscribe(news, mcp_news_own(news), pending->uri, news_of(&pending->name),
+                       is_over ? NULL : alias);
     mcp_call_result(pending->call, json_object());
 }
 
@@ -512,10 +595,9 @@ bool mcp_resource_follow(struct mcp_session *session, struct mcp_listener *liste
     struct mcp_engine *engine = mcp_session_engine(session, &err);
     struct follow *follow;
 
-    if (!engine || mcp_listener_is_full(listener) || !name_parse(uri, &name))
+    if (!engine || mcp_listener_is_full(listener) || !name_parse(session->mcp, uri, &name))
         return false;
-    mcp_news_subscribe(session->news, listener, uri,
-                       name.kind == RESOURCE_PERMISSIONS ? MCP_NEWS_OF_NOTHING : name.number, NULL);
+    mcp_news_subscribe(session->news, listener, uri, news_of(&name), NULL);
     if (!name.number)
         return true;
     follow = alloc_zero(1, sizeof *follow);

@@ -6,6 +6,8 @@
  *     cordon://session/ID/output      what is kept of what it wrote
  *     cordon://session/ID/screen      what its terminal shows
  *     cordon://session/ID/info        JSON
+ *     cordon://layers/ID/changes      what is in the change layer, if there is one, JSON
+ *     cordon://layers/ID/diff/PATH    how one file of it differs
  *
  * What has ended can be read for a while (process/closed), but is not listed. */
 #pragma once

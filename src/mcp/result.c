@@ -104,11 +104,31 @@ static void append_denials(const json_t *denials, struct buf *ret)
                             "configuration; you cannot.\n");
 }
 
+/* Of a command in a change layer: a line of its own, also when nothing was changed. */
+static void append_changes(const json_t *changes, struct buf *ret)
+{
+    json_int_t added = json_integer_value(json_object_get(changes, "added"));
+    json_int_t modified = json_integer_value(json_object_get(changes, "modified"));
+    json_int_t deleted = json_integer_value(json_object_get(changes, "deleted"));
+
+    if (!json_is_object(changes) || added + modified + deleted == 0)
+        return;
+    if (ret->len && ret->data[ret->len - 1] != '\n')
+        buf_append_str(ret, "\n");
+    buf_appendf(ret,
+                "In the change layer%s: %" JSON_INTEGER_FORMAT " added, %" JSON_INTEGER_FORMAT
+                " modified, %" JSON_INTEGER_FORMAT " deleted; the user's files are as they were.\n",
+                json_is_true(json_object_get(changes, "shared")) ? ", with other commands that run"
+                                                                 : "",
+                added, modified, deleted);
+}
+
 void mcp_result_text(const json_t *answer, struct buf *ret)
 {
     const json_t *text = json_object_get(answer, "text");
 
     buf_append(ret, json_is_string(text) ? json_string_value(text) : "", json_string_length(text));
+    append_changes(json_object_get(answer, "changes"), ret);
     append_denials(json_object_get(answer, "denials"), ret);
 }
 
@@ -198,8 +218,22 @@ static json_t *number_or_null(const json_t *answer, const char *key)
     return json_is_integer(value) ? json_incref(value) : json_null();
 }
 
+static json_t *changes_to_json(const json_t *changes)
+{
+    json_t *json = json_object();
+
+    copy(json, "layer", changes, "layerId");
+    copy(json, "step", changes, "stepId");
+    copy(json, "shared", changes, "shared");
+    copy(json, "added", changes, "added");
+    copy(json, "modified", changes, "modified");
+    copy(json, "deleted", changes, "deleted");
+    return json;
+}
+
 json_t *mcp_result_structured(const json_t *answer)
 {
+    const json_t *changes = json_object_get(answer, "changes");
     json_int_t wall = json_integer_value(json_object_get(answer, "wallTimeMs"));
     json_t *json = json_pack("{s:o, s:o, s:o}", "output", output_of(answer), "exit_code",
                              number_or_null(answer, "exitCode"), "session_id",
@@ -213,6 +247,8 @@ json_t *mcp_result_structured(const json_t *answer)
         copy(json, "omitted_bytes", answer, "omittedBytes");
     copy(json, "chunk_id", answer, "chunkId");
     set_list(json, "denials", denials_to_list(json_object_get(answer, "denials")));
+    if (json_is_object(changes))
+        json_object_set_new(json, "changes", changes_to_json(changes));
     set_list(json, "notes", json_incref(json_object_get(answer, "notes")));
     return json;
 }

@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "mcp/layer.h"
 #include "mcp/tools.gen.h"
 #include "mcp/tools.h"
 
@@ -79,8 +80,9 @@ void tool_apply_patch(struct mcp_call *call, const struct apply_patch_arguments 
     const struct mcp_request request = {
         .method = "patch/apply",
         .params =
-            json_pack("{s:s, s:s, s:o, s:s}", "patch", arguments->patch, "cwd", dir, "sandbox",
-                      mcp_tool_sandbox(call), "task", arguments->dry_run ? "diff" : "apply"),
+            json_pack("{s:s, s:s, s:o, s:o*, s:s}", "patch", arguments->patch, "cwd", dir,
+                      "sandbox", mcp_tool_sandbox(call), "layer", mcp_layer_ref(call->session->mcp),
+                      "task", arguments->dry_run ? "diff" : "apply"),
         .on_result = on_answer,
     };
 

@@ -6,6 +6,7 @@
 #include "base/file_uri.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "mcp/layer.h"
 #include "mcp/mcp.h"
 #include "mcp/news.h"
 #include "mcp/result.h"
@@ -147,8 +148,8 @@ void tool_exec_command(struct mcp_call *call, const struct exec_command_argument
     sandbox = sandbox_within(call, arguments->profile);
     if (!sandbox)
         return;
-    params = json_pack("{s:s, s:s, s:o, s:O*}", "cmd", arguments->cmd, "cwd", dir, "sandbox",
-                       sandbox, "until", until);
+    params = json_pack("{s:s, s:s, s:o, s:o*, s:O*}", "cmd", arguments->cmd, "cwd", dir, "sandbox",
+                       sandbox, "layer", mcp_layer_ref(call->session->mcp), "until", until);
     set_text(params, "shell", arguments->shell);
     set_text(params, "stdin", arguments->stdin);
     set_flag(params, "login", arguments->login);

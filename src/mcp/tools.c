@@ -22,10 +22,16 @@
 
 /* --- tools/list --- */
 
-static void append_tools(json_t *list, const struct mcp_tool *tools)
+static bool is_there(const struct mcp *mcp, const struct mcp_tool *tool)
+{
+    return !tool->wants_layer || mcp->layer;
+}
+
+static void append_tools(const struct mcp *mcp, const struct mcp_tool *tools, json_t *list)
 {
     for (; tools && tools->name; tools++)
-        json_array_append_new(list, json_loads(tools->definition, 0, NULL));
+        if (is_there(mcp, tools))
+            json_array_append_new(list, json_loads(tools->definition, 0, NULL));
 }
 
 static void forget_what_is_newer(json_t *list)
@@ -45,8 +51,8 @@ static void list_tools(struct mcp_call *call)
     const struct mcp_extra *extra = call->session->mcp->options.extra;
     json_t *list = json_array();
 
-    append_tools(list, mcp_tools);
-    append_tools(list, extra ? extra->tools : NULL);
+    append_tools(call->session->mcp, mcp_tools, list);
+    append_tools(call->session->mcp, extra ? extra->tools : NULL, list);
     if (!mcp_version_has(call->version, MCP_HAS_STRUCTURED))
         forget_what_is_newer(list);
     mcp_call_result(call, json_pack("{s:o}", "tools", list));
@@ -66,6 +72,8 @@ static const struct mcp_tool *tool_find(const struct mcp *mcp, const char *name)
 {
     const struct mcp_tool *tool = find_in(mcp_tools, name);
 
+    if (tool && !is_there(mcp, tool))
+        return NULL;
     return tool || !mcp->options.extra ? tool : find_in(mcp->options.extra->tools, name);
 }
 

@@ -13,6 +13,7 @@
 #include "server/schema.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct mcp_tool {
     const struct schema *arguments; /* NULL: `handle` gets them as they are, a json_t */
     size_t arguments_size;          /* of their struct (tools.gen.h) */
     void (*handle)(struct mcp_call *call, const void *arguments);
+    bool wants_layer; /* it is not there without a change layer (layer.h) */
 };
 
 extern const struct mcp_tool mcp_tools[]; /* ended by one without a name */

@@ -57,6 +57,7 @@ enum config_mcp_approvals {
     CONFIG_MCP_APPROVALS_NEVER
 };
 enum config_mcp_sandbox { CONFIG_MCP_SANDBOX_NARROW, CONFIG_MCP_SANDBOX_IGNORE };
+enum config_mcp_at_end { CONFIG_MCP_AT_END_KEEP, CONFIG_MCP_AT_END_ACCEPT, CONFIG_MCP_AT_END_DROP };
 
 struct config_mcp {
     enum config_mcp_roots roots;         /* "ignore", "narrow", "trust" */
@@ -64,6 +65,8 @@ struct config_mcp {
     enum config_mcp_approvals approvals; /* "profile", "ask", "never" */
     enum config_mcp_sandbox sandbox;     /* `client_sandbox`: "narrow", "ignore" */
     uint64_t yield_max_ms;               /* 0: nothing is said */
+    const char *layer;                   /* the config's: "new", or a name; NULL: none */
+    enum config_mcp_at_end at_end;       /* "keep", "accept", "drop" */
 };
 
 /* `config` may be NULL. */

@@ -5,7 +5,7 @@
  *     error      config_load() fails; how the message begins
  *     warnings   ["LINE KEY [-> NEAREST]"], all of them
  *     default, approval (as JSON; null: none)
- *     mcp        {roots, on_cancel, approvals, client_sandbox: by number; yield_max_ms}
+ *     mcp        {roots, on_cancel, approvals, client_sandbox, at_end: by number; yield_max_ms, layer}
  *     environment {inherit, defaults, exclude, include_only, set}
  *     ask        list of {profile (null: the default), home, and either error (how it begins) and
  *                code, or out (profile JSON), origins, roots, extends} */
@@ -89,9 +89,10 @@ static void check_environment(const json_t *wanted, const struct environment_pol
 
 static void check_mcp(const json_t *wanted, const struct config_mcp *mcp)
 {
-    AUTO_JSON json_t *got = json_pack("{s:i, s:i, s:i, s:i, s:i}", "roots", mcp->roots, "on_cancel",
-                                      mcp->on_cancel, "approvals", mcp->approvals, "client_sandbox",
-                                      mcp->sandbox, "yield_max_ms", (int)mcp->yield_max_ms);
+    AUTO_JSON json_t *got = json_pack(
+        "{s:i, s:i, s:i, s:i, s:i, s:s?, s:i}", "roots", mcp->roots, "on_cancel", mcp->on_cancel,
+        "approvals", mcp->approvals, "client_sandbox", mcp->sandbox, "yield_max_ms",
+        (int)mcp->yield_max_ms, "layer", mcp->layer, "at_end", mcp->at_end);
 
     assert_json_equal(got, wanted);
 }
