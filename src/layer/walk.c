@@ -337,9 +337,10 @@ static bool is_same(struct walk *walk, const struct found *now, const struct fou
 
 /* --- one name --- */
 
-static bool is_copy(const struct walk *walk, const struct found *found)
+/* Of a real one: a step copies what those before it have made, too, and so the first one tells. */
+static bool is_copy(const struct walk *walk, const struct view *view, const char *name)
 {
-    AUTO_FREE char *path = alloc_strf("/proc/self/fd/%d/%s", walk->dirs[found->step], found->name);
+    AUTO_FREE char *path = alloc_strf("/proc/self/fd/%d/%s", walk->dirs[view->first], name);
 
     return lgetxattr(path, "user.overlay.origin", NULL, 0) >= 0;
 }
@@ -373,7 +374,7 @@ static void add_change(struct walk *walk, int kind, const struct view *view,
     if (now && kind != CHANGE_DELETED) {
         change->layer = now->fact.stamp;
         change->layer_mtime_ns = now->fact.mtime_ns;
-        change->is_copy = S_ISREG(now->fact.stamp.mode) && is_copy(walk, now);
+        change->is_copy = S_ISREG(now->fact.stamp.mode) && is_copy(walk, view, name);
     }
     if (before && kind != CHANGE_ADDED) {
         change->real = before->fact.stamp;
