@@ -656,7 +656,7 @@ export type AnyLayer = Layer | string;
 export class Layers {
   private constructor();
   /** The layer of this name, or id, which is made if there is none; without a name a new one. It lies over what the sandbox
-   * lets commands in `cwd` write, and they have that sandbox when they say none. */
+   * lets commands in `cwd` write, and what is run in it has that sandbox and workspace when it says none. */
   open(options?: OpenLayerOptions): Promise<Layer>;
   /** All of the server's user, or those that lie over a folder, as layer/list tells them; the one used last comes first. */
   list(options?: { cwd?: string; sizes?: boolean }): Promise<Record<string, any>[]>;

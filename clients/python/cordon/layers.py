@@ -128,13 +128,14 @@ class Layers:
     def open(self, name: Optional[str] = None, cwd: Optional[Path] = None, *, sandbox: AnySandbox = None,
              direct: Sequence[Path] = (), git: bool = False, max_bytes: int = 0) -> "Opening[Layer]":
         """The layer of this name, or id, which is made if there is none; without a name a new one. It lies over what a
-        sandbox lets commands in `cwd` write, and they have that sandbox when they say none. `direct`: folders that are left
+        sandbox lets commands in `cwd` write, and what is run in it has that sandbox and workspace when it says none. `direct`: folders that are left
         out. `git`: git may commit in it. `async with` lets go of it at the end of the block; it stays on the disk."""
         return Opening(self._open(name, cwd, sandbox, {
             "direct": [self._client._uri(path) for path in direct], "git": git, "maxBytes": max_bytes}))
 
     async def _open(self, name: Optional[str], cwd: Optional[Path], sandbox: AnySandbox, more: Dict[str, Any]) -> "Layer":
-        given = self._client.sandbox if sandbox is None else sandbox
+        where = self._client._uri(cwd)
+        given = boxes.with_workspace(boxes.to_json(self._client.sandbox if sandbox is None else sandbox), where)
         if name is not None:
             try:
                 return Layer(self._client, await self._client.call("layer/info", {"layerId": name}), given)
@@ -142,7 +143,7 @@ class Layers:
                 if error.reason != "no-layer":
                     raise
         return Layer(self._client, await self._client.call("layer/create", {
-            "name": name, "cwd": self._client._uri(cwd), "sandbox": boxes.to_json(given), **more}), given)
+            "name": name, "cwd": where, "sandbox": given, **more}), given)
 
     async def list(self, cwd: Optional[Path] = None, *, sizes: bool = False) -> "List[Dict[str, Any]]":
         """All layers of the server's user, or those that lie over a folder, as layer/list tells them; the one used last

@@ -316,7 +316,7 @@ class Layers:
 
     def open(self, name: Optional[str]=None, cwd: Optional[Path]=None, *, sandbox: AnySandbox=None, direct: Sequence[Path]=(), git: bool=False, max_bytes: int=0) -> Layer:
         """The layer of this name, or id, which is made if there is none; without a name a new one. It lies over what a
-        sandbox lets commands in `cwd` write, and they have that sandbox when they say none. `direct`: folders that are left
+        sandbox lets commands in `cwd` write, and what is run in it has that sandbox and workspace when it says none. `direct`: folders that are left
         out. `git`: git may commit in it. `async with` lets go of it at the end of the block; it stays on the disk."""
         ...
 

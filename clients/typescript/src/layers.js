@@ -1,6 +1,6 @@
 // Change layers (layer/...), which only Cordon's server has: what commands write, kept apart from the real files.
 import { Disconnected, InvalidRequest } from './errors.js';
-import { only, toUri, toWire } from './sandbox.js';
+import { only, toUri, toWire, withWorkspace } from './sandbox.js';
 
 const PAGE = 1000; // changes of one layer/changes
 const BLOCK = 1 << 20; // bytes of one layer/read
@@ -31,7 +31,9 @@ export class Layers {
 
   async open(options = {}) {
     only(options, OF_OPEN);
-    const { name, cwd, sandbox = this.#client.sandbox, direct = [], git = false, maxBytes = 0 } = options;
+    const { name, cwd, direct = [], git = false, maxBytes = 0 } = options;
+    const where = this.#client.uriOf(cwd);
+    const sandbox = withWorkspace(toWire(options.sandbox ?? this.#client.sandbox), where);
     if (name !== undefined) {
       try {
         return new Layer(this.#client, await this.#client.call('layer/info', { layerId: name }), sandbox);
@@ -40,7 +42,7 @@ export class Layers {
       }
     }
     return new Layer(this.#client, await this.#client.call('layer/create', {
-      name: name ?? null, cwd: this.#client.uriOf(cwd), sandbox: toWire(sandbox),
+      name: name ?? null, cwd: where, sandbox,
       direct: direct.map((path) => this.#client.uriOf(path)), git, maxBytes,
     }), sandbox);
   }

@@ -365,6 +365,38 @@ test('patches', async () => {
   assert.match((await client.patch(patch.replace(': p', ': none'))).error, /line 2/);
 });
 
+test('a change layer', async () => {
+  mkdirSync('layered');
+  const here = { cwd: 'layered' };
+  writeFileSync('layered/old', 'one\n');
+  const layer = await client.layers.open({ ...here, name: 'ts' });
+  assert.deepEqual([layer.name, layer.roots], ['ts', [`${ws}/layered`]]);
+  (await client.run('echo two >>old; echo a >a; cp /bin/true tool', { ...here, layer })).check();
+  const { output, changes: counts } = await client.sessions.exec('cat old', { ...here, layer, login: false });
+  assert.deepEqual([`${output}`, counts.added], ['one\ntwo\n', 0]);
+  assert.ok((await client.patch('*** Begin Patch\n*** Add File: p\n+x\n*** End Patch\n', { ...here, layer: 'ts' })).applied);
+  assert.equal(`${await client.files.inside(undefined, { layer }).read('layered/p')}`, 'x\n');
+  assert.ok(!existsSync('layered/p'));
+  const { changes } = await layer.changes();
+  const [a, old, p, tool] = changes;
+  assert.deepEqual(changes.map(({ kind }) => kind), ['A', 'M', 'A', 'A']);
+  assert.ok(tool.marks.length && !a.marks.length);
+  assert.match((await layer.diff(old)).unified, /\+two\n/);
+  assert.deepEqual([`${await layer.read(old)}`, `${await layer.read('layered/old', 'real')}`], ['one\ntwo\n', 'one\n']);
+  await client.run('echo more >>a', { ...here, layer });
+  const { done, left } = await layer.accept([a, old, 'layered/p']);
+  assert.deepEqual([done.sort(), left.map(({ path, reason }) => [path, reason])],
+    [[old.path, p.path], [[a.path, 'changed']]]);
+  assert.deepEqual((await layer.accept({ all: true })).left.map(({ reason }) => reason), ['marked']);
+  assert.deepEqual([readFileSync('layered/a', 'utf8'), existsSync('layered/tool')], ['a\nmore\n', false]);
+  assert.deepEqual((await layer.undo()).done, [a.path]);
+  assert.equal((await layer.drop({ all: true })).left.length, 0);
+  assert.throws(() => layer.drop(), /what is meant/);
+  assert.deepEqual((await client.layers.list()).map(({ name }) => name), ['ts']);
+  await layer.close({ keep: false });
+  assert.deepEqual(await client.layers.list(), []);
+});
+
 test('what is declared is there', () => {
   const types = readFileSync(new URL('../index.d.ts', import.meta.url), 'utf8');
   const functions = [...types.matchAll(/^export function (\w+)/gm)].map(([, name]) => name);
