@@ -69,7 +69,7 @@ bool path_is_within(const char *path, const char *root)
 {
     size_t len = strlen(root);
 
-    if (len == 1)
+    if (len == 1 && *root == '/')
         return true;
     return strncmp(path, root, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }

@@ -14,7 +14,7 @@ char *path_clean(const char *base, const char *path);
 /* `dir` joined with the relative `name`; caller frees. */
 char *path_join(const char *dir, const char *name);
 
-/* Both clean. True when `path` is `root` or lies below it. */
+/* Both clean, or relative to the same directory. True when `path` is `root` or lies below it. */
 bool path_is_within(const char *path, const char *root);
 
 /* Number of components of a clean path; "/" has none. */

@@ -103,6 +103,8 @@ static void within_is_by_component(void **state)
     assert_false(path_is_within("/a", "/a/b"));
     assert_false(path_is_within("/", "/a"));
     assert_false(path_is_within("/a-b/c", "/a"));
+    assert_true(path_is_within("a/b", "a"));
+    assert_false(path_is_within("b", "a"));
 }
 
 static void depth(void **state)
