@@ -38,6 +38,7 @@ struct layer_row {
     const struct layer_info *info;
     struct change_counts counts;
     bool has_counts;
+    size_t accepts; /* that can be undone */
 };
 
 static void count(struct layer_row *row, const char *cwd)
@@ -45,10 +46,15 @@ static void count(struct layer_row *row, const char *cwd)
     AUTO(changes_done) struct changes changes = {.items = NULL};
     AUTO(strv_done) struct strv problems = {0};
     AUTO(layer_auto) struct layer *layer = NULL;
+    AUTO_FREE struct accept_info *accepts = NULL;
     const struct change_query query = {.step = 0};
+    size_t len = 0;
     struct err ignored; /* then nothing is said of them */
 
     layer = layer_open(row->info->id, cwd, LAYER_READ, "cordon layers", &ignored);
+    if (layer && layer_accepts(layer, &accepts, &len, &ignored) == 0)
+        for (size_t i = 0; i < len; i++)
+            row->accepts += !accepts[i].is_undone;
     if (!layer || change_list(layer, &query, &changes, &problems, &ignored))
         return;
     row->counts = changes.counts;
@@ -82,7 +88,7 @@ static json_t *row_to_json(const struct layer_row *row)
                      "heldBy", json_lossy(info->held_by), "createdMs", milliseconds(&info->created),
                      "usedMs", milliseconds(&info->used), "roots",
                      roots_to_json(info->roots, info->roots_len), "steps", (json_int_t)info->steps,
-                     "accepts", (json_int_t)info->accepts, "bytes", (json_int_t)info->bytes,
+                     "accepts", (json_int_t)row->accepts, "bytes", (json_int_t)info->bytes,
                      "counts", row->has_counts ? change_counts_to_json(&row->counts) : json_null());
 }
 
@@ -145,9 +151,9 @@ static void print_row(const struct layer_row *row, const struct ink *ink, struct
     if (info->state != LAYER_QUIET)
         buf_appendf(text, ", %s%s%s%s%s", ink->mark, layer_state_words[info->state],
                     info->held_by ? ": " : "", info->held_by ? info->held_by : "", ink->off);
-    if (info->accepts)
-        buf_appendf(text, ", %zu accept%s can be undone", info->accepts,
-                    info->accepts == 1 ? "" : "s");
+    if (row->accepts)
+        buf_appendf(text, ", %zu accept%s can be undone", row->accepts,
+                    row->accepts == 1 ? "" : "s");
     buf_append_str(text, "\n");
 }
 

@@ -508,6 +508,23 @@ static bool lies_over(const struct layer_info *info, const char *path)
     return false;
 }
 
+/* Of what was accepted something was not taken back yet. */
+static bool has_open_accept(const char *id, const char *cwd)
+{
+    AUTO(layer_auto) struct layer *layer = NULL;
+    AUTO_FREE struct accept_info *accepts = NULL;
+    size_t len = 0;
+    struct err ignored; /* then it is none that can be undone */
+
+    layer = layer_open(id, cwd, LAYER_READ, "cordon undo", &ignored);
+    if (!layer || layer_accepts(layer, &accepts, &len, &ignored))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!accepts[i].is_undone)
+            return true;
+    return false;
+}
+
 struct layer *run_layer_open_undoable(struct layer_words *words, const char *held_by,
                                       struct err *err)
 {
@@ -517,7 +534,8 @@ struct layer *run_layer_open_undoable(struct layer_words *words, const char *hel
     if (layers_list(false, &infos, &problems, err))
         return NULL;
     for (size_t i = 0; i < infos.len; i++) {
-        if (!infos.items[i].accepts || !lies_over(&infos.items[i], words->cwd))
+        if (!infos.items[i].accepts || !lies_over(&infos.items[i], words->cwd) ||
+            !has_open_accept(infos.items[i].id, words->cwd))
             continue;
         words->layer = alloc_str(infos.items[i].id);
         return layer_words_open(words, LAYER_CHANGE, held_by, err);
