@@ -264,6 +264,37 @@ static void test_in_the_plan(void **state)
     assert_contains(text.data, line);
 }
 
+/* A descriptor of a directory from outside leads to the real one, where neither kernel nor guard lets anything be written. */
+static void test_a_real_directory_given(void **state)
+{
+    static char script[] =
+        "mkdir /proc/self/fd/0/a; touch /proc/self/fd/0/b; ln -s x /proc/self/fd/0/c; "
+        "mv /proc/self/fd/0/old /proc/self/fd/0/d; rm -f /proc/self/fd/0/old; "
+        "cd /proc/self/fd/0 && { mkdir e; touch f; ln old g; rm -f old; }; "
+        "perl -e 'open(my $d, \"<&=\", 0); chdir $d; mkdir \"h\"; open(F, \">i\"); unlink \"old\"; "
+        "symlink(\"x\", \"j\"); rename(\"old\", \"k\"); open(F, \">>old\") && print F \"x\"' ; "
+        "exit 0";
+    AUTO_FREE char *old = path_join(ground.ws, "old");
+    AUTO_CLOSE int dir = open(ground.ws, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct launch_options options = launch_in(ground.ws, ARGV((char *)"sh", (char *)"-c", script));
+    struct command command;
+    struct ended ended;
+    struct stat st;
+
+    close(open(old, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    assert_int_equal(stat(old, &st), 0);
+    options.stdio[0] = dir;
+    command_start(&command, sandbox, options);
+    ended = command_finish(&command);
+    assert_exited(ended, 0);
+    ended_done(&ended);
+    for (char name[2] = "a"; *name <= 'k'; name[0]++)
+        expect_there(ground.ws, name, false);
+    expect_there(ground.ws, "old", true);
+    assert_int_equal(stat(old, &st), 0);
+    assert_int_equal(st.st_size, 0);
+}
+
 /* Its own user namespace, nothing mapped but its own user, no capability; and nobody gets at the mounts. */
 static void test_what_it_may_not(void **state)
 {
@@ -303,6 +334,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_killed, setup_caching, teardown),
         cmocka_unit_test_setup_teardown(test_in_the_plan, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_real_directory_given, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_it_may_not, setup, teardown),
         cmocka_unit_test_setup_teardown(test_needs_namespaces, setup, teardown),
     };
