@@ -282,7 +282,7 @@ static void tell(const struct request *request, const struct place *place, const
     snprintf(dir, sizeof dir, "%.*s", (int)(len ? len : 1), path);
     if (map_access(&request->command->map, entry) == GUARD_WRITE ||
         fstatat(place->dir, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-        faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS))
+        !place_permits(request->command, dir, W_OK | X_OK))
         return;
     refuse(request, place, entry, EACCES);
 }

@@ -604,7 +604,7 @@ static void tell_denied(const struct request *request, const char *path, bool is
 
     if (*path == '/' && map_access(map, entry) == GUARD_DENY && !map_is_within(path, "/proc") &&
         !map_is_within(path, "/dev") && !strstr(path, "/../") && !strstr(path, "//") &&
-        program_is_executable(AT_FDCWD, path) && request_is_valid(request))
+        program_is_executable(request->command->outside, path + 1) && request_is_valid(request))
         facts_tell(request, &(struct fact){.operation = GUARD_OP_EXECUTE,
                                            .path = path,
                                            .entry = entry,

@@ -141,7 +141,7 @@ static bool is_own_lock(const struct command *command, const struct object *obje
 static void keep_lock(struct command *command, const struct object *object)
 {
     AUTO(place_done) struct place place = {.dir = -1, .lock = -1};
-    AUTO_CLOSE int pin = place_outside(&object->place, &place)
+    AUTO_CLOSE int pin = place_outside(command, &object->place, &place)
                              ? openat(place.dir, place.name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
                              : -1;
     uint32_t len = 0;
@@ -560,7 +560,8 @@ static struct answer replace(const struct request *request, struct object *const
     char name[32];
     struct stat st;
 
-    if (!place_outside(&objects[0]->place, &from) || !place_outside(&objects[1]->place, &to))
+    if (!place_outside(request->command, &objects[0]->place, &from) ||
+        !place_outside(request->command, &objects[1]->place, &to))
         return answer_continue();
     source = openat(from.dir, from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (source < 0 || fstat(source, &st) || !S_ISREG(st.st_mode) ||
@@ -589,7 +590,8 @@ static struct answer make_commondir(const struct request *request, const struct 
     AUTO_CLOSE int lost = memfd_create("commondir", MFD_CLOEXEC);
     int status;
 
-    if (lost < 0 || !place_outside(&object->place, &place) || !request_is_valid(request))
+    if (lost < 0 || !place_outside(request->command, &object->place, &place) ||
+        !request_is_valid(request))
         return answer_continue();
     fd = openat(place.dir, place.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
@@ -604,11 +606,11 @@ static struct answer make_commondir(const struct request *request, const struct 
 }
 
 /* Which the kernel does not, for those who see the mount on it. */
-static struct answer remove_worktree(const struct object *object)
+static struct answer remove_worktree(const struct request *request, const struct object *object)
 {
     AUTO(place_done) struct place place = {.dir = -1, .lock = -1};
 
-    return place_outside(&object->place, &place)
+    return place_outside(request->command, &object->place, &place)
                ? answer_of(unlinkat(place.dir, place.name, AT_REMOVEDIR))
                : answer_continue();
 }
@@ -621,7 +623,7 @@ struct answer git_do(const struct request *request, struct object *const objects
     struct answer answer;
 
     if (!objects[1] && removes_worktree(request, objects[0]))
-        return remove_worktree(objects[0]);
+        return remove_worktree(request, objects[0]);
     if (call == CALL_RENAME && git_has(command, objects[1]->path))
         name = name_in(command, objects[1]);
     if (call == CALL_OPEN && git_has(command, objects[0]->path))

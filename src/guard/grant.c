@@ -89,9 +89,11 @@ static void grant_done(struct grant *grant)
     *grant = (struct grant){.fd = -1};
 }
 
-bool grant_wanted_file(const struct object *object, struct grant *ret)
+bool grant_wanted_file(const struct request *request, const struct object *object,
+                       struct grant *ret)
 {
-    if (!grant_init(ret, GRANT_FILE, place_open_host(AT_FDCWD, object->path, 0), object->path))
+    if (!grant_init(ret, GRANT_FILE, place_open_host(request->command->outside, object->path, 0),
+                    object->path))
         return false;
     if (is_file_of(object, &ret->identity))
         return true;
@@ -100,13 +102,14 @@ bool grant_wanted_file(const struct object *object, struct grant *ret)
 }
 
 /* The directory that the object's name is in, and the name unless it is all of the directory. */
-static bool wanted_in_directory(const struct object *object, bool is_whole, struct grant *ret)
+static bool wanted_in_directory(const struct request *request, const struct object *object,
+                                bool is_whole, struct grant *ret)
 {
     struct place outside;
     char path[PATH_MAX];
 
-    if (!place_outside(&object->place, &outside) || !place_path_of(outside.dir, path) ||
-        (is_whole && !path[1])) {
+    if (!place_outside(request->command, &object->place, &outside) ||
+        !place_path_of(outside.dir, path) || (is_whole && !path[1])) {
         place_done(&outside);
         return false;
     }
@@ -130,7 +133,7 @@ bool grant_wanted(const struct request *request, const struct object *object, st
     if (is_closed(request, object))
         return false;
     if (object->exists && !object->is_name) {
-        if (!grant_wanted_file(object, ret))
+        if (!grant_wanted_file(request, object, ret))
             return false;
         if (S_ISDIR(object->st.st_mode) && request->call->kind == CALL_ACCESS)
             ret->kind = GRANT_CONTENTS;
@@ -138,7 +141,7 @@ bool grant_wanted(const struct request *request, const struct object *object, st
     }
     /* A new name opens its directory; not if that is open already, the name has its own entry, or is_apart(). */
     snprintf(parent, sizeof parent, "%.*s", (int)(len ? len : 1), object->path);
-    return wanted_in_directory(object,
+    return wanted_in_directory(request, object,
                                !object->exists &&
                                    !map_is_believed(map, object->place.name, name_len(object)) &&
                                    map_access(map, map_find(map, parent)) != GUARD_WRITE &&

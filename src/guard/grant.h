@@ -31,7 +31,8 @@ enum {
 bool grant_wanted(const struct request *request, const struct object *object, struct grant *ret);
 
 /* The same for moving a file that has other names: it may be written by the new one. */
-bool grant_wanted_file(const struct object *object, struct grant *ret);
+bool grant_wanted_file(const struct request *request, const struct object *object,
+                       struct grant *ret);
 
 /* Some grant covers what the call does with the object. Narrower entries of the profile are not, nor what git
  * runs or obeys in a `.git` that was there before, nor other names that programs believe: those that were there, and

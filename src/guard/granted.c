@@ -382,8 +382,8 @@ struct answer granted_do(const struct request *request, struct object *const obj
     AUTO_PLACE struct place second = NO_PLACE;
     struct answer answer;
 
-    if (!place_outside(&objects[0]->place, &first) ||
-        (objects[1] && !place_outside(&objects[1]->place, &second)))
+    if (!place_outside(request->command, &objects[0]->place, &first) ||
+        (objects[1] && !place_outside(request->command, &objects[1]->place, &second)))
         return answer_continue();
     first.is_granted = objects[0]->is_denied;
     second.is_granted = objects[1] && objects[1]->is_denied;

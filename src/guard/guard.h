@@ -133,9 +133,10 @@ struct command {
     struct map map;
     size_t map_size; /* of the mapping */
     int root;        /* of its file system; -1 until a call was seen */
-    bool has_begun;  /* it has made a call that the launcher does not make */
-    bool is_broken;  /* the folders cannot be looked at: nothing is done on behalf */
-    bool has_git;    /* some entry is GUARD_ENTRY_GIT */
+    int outside; /* the root of what lies around its sandbox: AT_FDCWD, ours; or that of a layer's mounts */
+    bool has_begun; /* it has made a call that the launcher does not make */
+    bool is_broken; /* the folders cannot be looked at: nothing is done on behalf */
+    bool has_git;   /* some entry is GUARD_ENTRY_GIT */
     int git_locks
         [GUARD_GIT_LOCKS]; /* those of the command's own (O_PATH), so that no other file is one of them */
     uint32_t git_locks_len;

@@ -30,18 +30,20 @@
 
 enum {
     GUARD_MAGIC = 0x44524743,
-    GUARD_VERSION = 7,
+    GUARD_VERSION = 8,
     GUARD_CONTROL_FD = 3,
     GUARD_MAX_BYTES = 16 << 20, /* of a map */
     GUARD_MAX_ENTRIES = 65536,
 };
 
-enum guard_descriptor { GUARD_FD_CHANNEL, GUARD_FD_MAP, GUARD_FDS };
+/* OUTSIDE comes where the command sees the mounts of a layer: their root (O_PATH), which is what lies outside of its sandbox. */
+enum guard_descriptor { GUARD_FD_CHANNEL, GUARD_FD_MAP, GUARD_FD_OUTSIDE, GUARD_FDS };
 
 enum guard_hello_flag {
     GUARD_HELLO_ASKS = 1, /* somebody answers: hold what is refused and may be asked about */
     GUARD_HELLO_TRACES_FILES = 2,   /* tell what is done, too: what is written and named */
     GUARD_HELLO_TRACES_NETWORK = 4, /* and where it connects and binds */
+    GUARD_HELLO_OUTSIDE = 8,        /* GUARD_FD_OUTSIDE comes, too */
 };
 
 struct guard_hello {

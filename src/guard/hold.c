@@ -41,11 +41,11 @@ static bool is_moved_file(const struct request *request, const struct object *ob
 }
 
 /* A private directory of the sandbox's is nowhere else. */
-static bool has_outside(const struct object *object)
+static bool has_outside(const struct request *request, const struct object *object)
 {
     AUTO(place_done) struct place outside = {.dir = -1, .lock = -1};
 
-    return place_outside(&object->place, &outside);
+    return place_outside(request->command, &object->place, &outside);
 }
 
 /* All that a yes has to cover for this call. */
@@ -57,7 +57,7 @@ static bool want(const struct request *request, struct object *const objects[2],
     if (!items)
         return false;
     for (int i = 0; i < 2 && objects[i]; i++) {
-        if (!objects[i]->is_denied && !has_outside(objects[i]))
+        if (!objects[i]->is_denied && !has_outside(request, objects[i]))
             return false;
         if (!objects[i]->is_denied)
             continue;
@@ -66,7 +66,7 @@ static bool want(const struct request *request, struct object *const objects[2],
         ret->len++;
         if (!is_moved_file(request, objects[i]))
             continue;
-        if (!grant_wanted_file(objects[i], &items[ret->len]))
+        if (!grant_wanted_file(request, objects[i], &items[ret->len]))
             return false;
         ret->len++;
     }

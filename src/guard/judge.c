@@ -202,15 +202,16 @@ static bool is_permitted(const struct request *request, const struct object *obj
     size_t len;
 
     if (object->exists && (call->kind == CALL_OPEN || call->kind == CALL_ACCESS))
-        return faccessat(AT_FDCWD, object->path, W_OK, AT_EACCESS) == 0;
+        return place_permits(request->command, object->path, W_OK);
     if (!object->is_name && object->exists)
-        return owns(&object->st) || faccessat(AT_FDCWD, object->path, W_OK, AT_EACCESS) == 0;
+        return owns(&object->st) || place_permits(request->command, object->path, W_OK);
     len = (size_t)(strrchr(object->path, '/') - object->path);
     snprintf(parent, sizeof parent, "%.*s", (int)(len ? len : 1), object->path);
-    if (faccessat(AT_FDCWD, parent, W_OK | X_OK, AT_EACCESS))
+    if (!place_permits(request->command, parent, W_OK | X_OK))
         return false;
-    return !object->exists || stat(parent, &dir) || !(dir.st_mode & S_ISVTX) || owns(&object->st) ||
-           owns(&dir);
+    return !object->exists ||
+           fstatat(request->command->outside, parent[1] ? parent + 1 : ".", &dir, 0) ||
+           !(dir.st_mode & S_ISVTX) || owns(&object->st) || owns(&dir);
 }
 
 static int error_of(const struct place *place)

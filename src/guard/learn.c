@@ -23,8 +23,8 @@ void learn_read(const struct request *request, const struct object *object, unsi
     if (!*object->path || map_is_ours(object->path))
         return;
     if (is_masked) {
-        outside = place_open_host(AT_FDCWD, object->path, 0);
-        if (outside >= 0 && faccessat(AT_FDCWD, object->path, R_OK, AT_EACCESS) == 0 &&
+        outside = place_open_host(request->command->outside, object->path, 0);
+        if (outside >= 0 && place_permits(request->command, object->path, R_OK) &&
             request_is_valid(request))
             facts_tell(request, &fact);
     } else if (object->exists &&

@@ -51,25 +51,29 @@ bool request_is_valid(const struct request *request)
                  &request->notif->id) == 0;
 }
 
-struct command *command_new(int channel, int map, uint32_t flags)
+struct command *command_new(const int fds[GUARD_FDS], uint32_t flags)
 {
     struct command *command = calloc(1, sizeof *command);
-    AUTO_CLOSE int file = map;
+    AUTO_CLOSE int file = fds[GUARD_FD_MAP];
+    const int outside = flags & GUARD_HELLO_OUTSIDE ? fds[GUARD_FD_OUTSIDE] : AT_FDCWD;
     struct stat st;
     void *bytes;
 
     if (command)
         *command = (struct command){
-            .channel = channel,
+            .channel = fds[GUARD_FD_CHANNEL],
             .listener = -1,
             .root = -1,
+            .outside = outside,
             .ends = -1,
             .execs = {.poller = -1},
             .traces_files = flags & GUARD_HELLO_TRACES_FILES,
             .traces_network = flags & GUARD_HELLO_TRACES_NETWORK,
         };
     if (!command || fstat(file, &st) || st.st_size <= 0 || st.st_size > GUARD_MAX_BYTES) {
-        close(channel);
+        close(fds[GUARD_FD_CHANNEL]);
+        if (outside >= 0)
+            close(outside);
         free(command);
         return NULL;
     }
@@ -116,6 +120,8 @@ void command_free(struct command *command)
     }
     if (command->root >= 0)
         close(command->root);
+    if (command->outside >= 0)
+        close(command->outside);
     if (command->ends >= 0)
         close(command->ends);
     close(command->channel);

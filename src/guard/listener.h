@@ -3,9 +3,9 @@
 
 #include "guard/guard.h"
 
-/* A command whose channel is `channel` and whose map is in `map`; both are taken over. `flags`: enum
- * guard_hello_flag. NULL: the map is not one. */
-struct command *command_new(int channel, int map, uint32_t flags);
+/* A command with the descriptors of enum guard_descriptor, which are taken over. `flags`: enum guard_hello_flag. NULL: the
+ * map is not one. */
+struct command *command_new(const int fds[GUARD_FDS], uint32_t flags);
 void command_free(struct command *command);
 
 /* Reads one order from the channel: the launcher's, or the host's. false when the channel has ended. */

@@ -68,7 +68,7 @@ static void read_control(void)
     struct guard_hello hello = {0};
     struct command *command;
     int fds[PASS_MAX];
-    size_t count;
+    size_t count, wanted;
     ssize_t len = pass_receive(GUARD_CONTROL_FD, &hello, sizeof hello, MSG_DONTWAIT, fds, &count);
 
     if (len < 0 && (errno == EAGAIN || errno == EINTR || errno == EMFILE))
@@ -78,12 +78,13 @@ static void read_control(void)
         epoll_ctl(poller, EPOLL_CTL_DEL, GUARD_CONTROL_FD, NULL);
         return;
     }
+    wanted = hello.flags & GUARD_HELLO_OUTSIDE ? GUARD_FDS : GUARD_FD_OUTSIDE;
     if (len != (ssize_t)sizeof hello || hello.magic != GUARD_MAGIC ||
-        hello.version != GUARD_VERSION || count != GUARD_FDS) {
+        hello.version != GUARD_VERSION || count != wanted) {
         pass_close(fds, count);
         return;
     }
-    command = command_new(fds[GUARD_FD_CHANNEL], fds[GUARD_FD_MAP], hello.flags);
+    command = command_new(fds, hello.flags);
     if (!command)
         return;
     commands++;

@@ -481,15 +481,20 @@ int place_open_host(int dir, const char *path, int flags)
     return fd;
 }
 
+bool place_permits(const struct command *command, const char *path, int mode)
+{
+    return faccessat(command->outside, path[1] ? path + 1 : ".", mode, AT_EACCESS) == 0;
+}
+
 /* The working directory of the guard is the host's root. */
-bool place_outside(const struct place *place, struct place *ret)
+bool place_outside(const struct command *command, const struct place *place, struct place *ret)
 {
     char path[PATH_MAX];
 
     *ret = (struct place){.dir = -1, .lock = -1};
     if (!place_path_of(place->dir, path))
         return false;
-    ret->dir = place_open_host(AT_FDCWD, path, O_DIRECTORY);
+    ret->dir = place_open_host(command->outside, path, O_DIRECTORY);
     if (ret->dir < 0 || !identify(ret->dir, &ret->identity) ||
         !is_same_file(&ret->identity, &place->identity)) {
         place_done(ret);
@@ -520,7 +525,7 @@ int place_open_on_host(const struct command *command, const struct place *place)
     struct statvfs fs;
 
     if (!place->is_guarded || flags != GUARD_MAP_OWN_MOUNTS || fstatvfs(place->dir, &fs) ||
-        (fs.f_flag & ST_RDONLY) || !place_outside(place, &outside))
+        (fs.f_flag & ST_RDONLY) || !place_outside(command, place, &outside))
         return -1;
     return TAKE_FD(outside.dir);
 }

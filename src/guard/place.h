@@ -56,10 +56,14 @@ int place_open_on_host(const struct command *command, const struct place *place)
 
 /* The same directory as the host has it, where the sandbox's mounts are not: found by its canonical
  * path, and only if it is just that directory (a private one of the sandbox has no twin). */
-bool place_outside(const struct place *place, struct place *ret);
+bool place_outside(const struct command *command, const struct place *place, struct place *ret);
 
-/* A descriptor (O_PATH) of what lies at this canonical path on the host, reached through no link; -1. */
+/* A descriptor (O_PATH) of what lies at this canonical path below `dir` (command->outside: on the host), reached through no
+ * link; -1. */
 int place_open_host(int dir, const char *path, int flags);
+
+/* May the user `mode` (W_OK, ...) what lies at this canonical path outside of the sandbox? */
+bool place_permits(const struct command *command, const char *path, int mode);
 
 enum { PLACE_LINK = 32 };
 

@@ -355,7 +355,7 @@ static struct answer refuse(const struct request *request, struct object *socket
 
     if (is_name_service(socket->path))
         return answer_error(ECONNREFUSED);
-    if (faccessat(AT_FDCWD, socket->path, W_OK, AT_EACCESS) == 0 &&
+    if (place_permits(request->command, socket->path, W_OK) &&
         hold_call(request, &fact, (struct object *const[2]){socket, NULL}, answer))
         return (struct answer){.kind = ANSWER_HELD};
     facts_tell(request, &fact);

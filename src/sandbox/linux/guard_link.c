@@ -139,10 +139,15 @@ int guard_channel_fd(const struct guard_channel *channel)
 int guard_channel_attach(struct guard_channel *channel, const struct guard_start *how,
                          struct err *err)
 {
-    const int fds[GUARD_FDS] = {[GUARD_FD_CHANNEL] = channel->guards, [GUARD_FD_MAP] = how->map};
-    const struct guard_hello hello = {
-        .magic = GUARD_MAGIC, .version = GUARD_VERSION, .flags = how->flags};
-    const struct companion_packet packet = {&hello, sizeof hello, fds, GUARD_FDS};
+    const int fds[GUARD_FDS] = {[GUARD_FD_CHANNEL] = channel->guards,
+                                [GUARD_FD_MAP] = how->map,
+                                [GUARD_FD_OUTSIDE] = how->outside};
+    const struct guard_hello hello = {.magic = GUARD_MAGIC,
+                                      .version = GUARD_VERSION,
+                                      .flags = how->flags |
+                                               (how->outside < 0 ? 0u : GUARD_HELLO_OUTSIDE)};
+    const struct companion_packet packet = {&hello, sizeof hello, fds,
+                                            how->outside < 0 ? GUARD_FD_OUTSIDE : GUARD_FDS};
     const int status = companion_hand(&the_guard, &how->start, &packet, err);
 
     close(channel->guards);

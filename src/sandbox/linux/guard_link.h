@@ -35,6 +35,7 @@ int guard_channel_fd(const struct guard_channel *channel);
 struct guard_start {
     struct companion_start start; /* of the program guard_link_program() */
     int map;                      /* sealed memory in the guard's format */
+    int outside;                  /* root of a layer's mounts; -1 */
     uint32_t flags;               /* enum guard_hello_flag */
 };
 

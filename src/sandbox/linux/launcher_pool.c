@@ -84,6 +84,7 @@ struct spawn {
     uint32_t namespaces;             /* CLONE_NEW* flags */
     const char *ports;               /* of the pool */
     const struct sandbox_view *view; /* joined first; or NULL */
+    int outside;                     /* the root there, when it has been */
     int opened;                      /* the program, before a view is joined */
     const struct netns *netns;       /* instead of CLONE_NEWUSER and CLONE_NEWNET; or NULL */
     struct netns *made;              /* by netns_child() */
@@ -149,6 +150,13 @@ static int join_view(const struct sandbox_view *view, struct err *err)
     return 0;
 }
 
+/* Stays open, as ours. */
+static int open_outside(struct spawn *spawn)
+{
+    spawn->outside = sys_fault() ? -1 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return spawn->outside < 0 ? err_sys(spawn->err, "opening / in the layer") : 0;
+}
+
 /* Joins the namespaces that were made ahead, then makes the launcher a child of our caller. */
 ON_OWN_STACK static int joining_child(void *argument)
 {
@@ -156,7 +164,7 @@ ON_OWN_STACK static int joining_child(void *argument)
     const struct netns *netns = spawn->netns;
     unsigned flags = spawn->namespaces & (netns ? CLONE_NEWPID : CLONED_NAMESPACES);
 
-    if (join_view(spawn->view, spawn->err))
+    if (join_view(spawn->view, spawn->err) || (spawn->view && open_outside(spawn)))
         spawn->pid = -1;
     else if (netns && (setns(netns->user, CLONE_NEWUSER) || setns(netns->net, CLONE_NEWNET)))
         spawn->pid = err_sys(spawn->err, "joining a network namespace");
@@ -333,7 +341,9 @@ static void launcher_close(struct launcher *launcher)
         close(launcher->status);
     if (launcher->pidfd >= 0)
         close(launcher->pidfd);
-    launcher->status = launcher->pidfd = -1;
+    if (launcher->outside >= 0)
+        close(launcher->outside);
+    launcher->status = launcher->pidfd = launcher->outside = -1;
 }
 
 /* The network namespace of a sandbox whose last process is gone may serve the next command. One that leads to
@@ -395,12 +405,13 @@ struct launcher *launcher_new(struct launcher_pool *pool, uint32_t flags, struct
                           .namespaces = flags,
                           .ports = pool->ports,
                           .view = pool->view,
+                          .outside = -1,
                           .pidfd = -1,
                           .err = err};
     int pair[2] = {-1, -1};
     int status;
 
-    launcher->status = launcher->pidfd = -1;
+    launcher->status = launcher->pidfd = launcher->outside = -1;
     if (sys_fault() || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
         err_sys(err, "making the status socket");
         free(launcher);
@@ -413,6 +424,7 @@ struct launcher *launcher_new(struct launcher_pool *pool, uint32_t flags, struct
     if (status == 0)
         status = spawn_launcher(&spawn);
     close(pair[1]);
+    launcher->outside = spawn.outside;
     if (status == 0) {
         launcher->pid = spawn.pid;
         launcher->pidfd = spawn.pidfd;

@@ -27,7 +27,8 @@ struct launcher {
     struct list in_endings;
     pid_t pid;
     int pidfd;
-    int status; /* our end of the socket */
+    int status;  /* our end of the socket */
+    int outside; /* root of the view that it has joined (O_PATH); -1: none */
     struct netns *netns;
 };
 

@@ -525,6 +525,7 @@ static int launch_attach_guard(const struct launch *launch, struct err *err)
     const struct guard_start start = {
         .start = {.program = sandbox->guard, .dies_with_thread = sandbox->options.dies_with_thread},
         .map = sandbox->guard_map,
+        .outside = launch->launcher->outside,
         .flags = (launch->asks && sandbox->options.watch & WATCH_HOLDS ? GUARD_HELLO_ASKS : 0u) |
                  (sandbox->options.watch & WATCH_FILES ? GUARD_HELLO_TRACES_FILES : 0u) |
                  (sandbox->options.watch & WATCH_NETWORK ? GUARD_HELLO_TRACES_NETWORK : 0u),

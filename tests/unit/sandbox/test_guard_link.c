@@ -178,7 +178,7 @@ static struct guard_channel *channel_with(const char *program, const char *order
 {
     struct guard_channel *channel = guard_channel_new(err);
     AUTO_CLOSE int map = fd_sealed_memory("orders", orders, strlen(orders), err);
-    const struct guard_start start = {.start = {.program = program}, .map = map};
+    const struct guard_start start = {.start = {.program = program}, .map = map, .outside = -1};
 
     assert_non_null(channel);
     assert_true(map >= 0);
