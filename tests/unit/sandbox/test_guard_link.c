@@ -149,7 +149,7 @@ static int guard_main(void)
                                  .msg_controllen = sizeof control};
         const struct cmsghdr *rights;
         char orders[16] = "";
-        int fds[GUARD_FDS];
+        int fds[GUARD_FD_OUTSIDE]; /* none of a layer's */
         bool stays = false;
 
         if (recvmsg(GUARD_CONTROL_FD, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof hello)
