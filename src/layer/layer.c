@@ -175,13 +175,23 @@ static int read_step_file(void *data, const char *name)
     AUTO_FREE char *path = NULL;
     AUTO(buf_done) struct buf text = {0};
     AUTO(step_record_done) struct step_record record = {0};
+    struct err why;
 
+    if (!number && str_ends(name, ".json.new") && layer->lock >= 0 && !layer->is_adopted) {
+        AUTO_FREE char *left = path_join("steps", name); /* a writer was killed */
+
+        unlinkat(layer->fd, left, 0);
+    }
     if (!number)
         return 0;
     store_step_file(number, file);
     path = path_join(layer->folder, file);
-    if (store_read(layer->fd, file, &text, reading->err))
-        return reading->err->code == ERR_NOT_FOUND ? 0 : -1;
+    if (store_read(layer->fd, file, &text, &why)) {
+        if (why.code == ERR_NOT_FOUND)
+            return 0;
+        *reading->err = why;
+        return -1;
+    }
     if (!text.len) {
         layer_step_add(layer, number);
         return 0;

@@ -57,10 +57,15 @@ static int restore_modes(const struct layer *layer, struct err *err)
 {
     AUTO(buf_done) struct buf text = {0};
     AUTO(strv_done) struct strv notes = {0};
-    AUTO_CLOSE int fd = fd_open_file(layer->fd, NOTES, O_NOFOLLOW, err);
+    struct err why;
+    AUTO_CLOSE int fd = fd_open_file(layer->fd, NOTES, O_NOFOLLOW, &why);
 
-    if (fd < 0)
-        return err->sys == ENOENT ? 0 : -1;
+    if (fd < 0 && why.sys == ENOENT)
+        return 0;
+    if (fd < 0) {
+        *err = why;
+        return -1;
+    }
     buf_init(&text, NOTES_MAX);
     if (buf_read_fd(&text, fd, err))
         return -1;

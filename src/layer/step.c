@@ -105,13 +105,17 @@ static void copy_looks(int from, const struct stat *st, int to)
 static int open_below(const struct layer *layer, size_t root, int step, struct err *err)
 {
     for (size_t i = layer->records_len; i-- > 0;) {
+        struct err why;
         int fd;
 
         if (layer->records[i].step.number >= step)
             continue;
-        fd = layer_open_up(layer, root, layer->records[i].step.number, err);
-        if (fd >= 0 || err->code != ERR_NOT_FOUND)
-            return fd;
+        fd = layer_open_up(layer, root, layer->records[i].step.number, &why);
+        if (fd < 0 && why.code == ERR_NOT_FOUND)
+            continue;
+        if (fd < 0)
+            *err = why;
+        return fd;
     }
     return layer_open_root(layer, root, err);
 }
@@ -221,14 +225,17 @@ static int mount_step(struct layer *layer, int step, struct err *err)
 {
     AUTO(mounting_done) struct mounting mounting = {0};
     struct overlay_namespace space;
+    struct err why;
 
     mounting.overlays = alloc_zero(layer->record.roots_len + 1, sizeof *mounting.overlays);
     mounting.lists = alloc_zero(2 * layer->record.roots_len + 1, sizeof *mounting.lists);
     for (size_t i = 0; i < layer->record.roots_len; i++)
         if (layer->is_covered[i])
             add_overlay(layer, i, step, &mounting);
-    if (overlay_mount(mounting.overlays, mounting.len, layer->space.users, &space, err))
+    if (overlay_mount(mounting.overlays, mounting.len, layer->space.users, &space, &why)) {
+        *err = why;
         return -1;
+    }
     overlay_close(&layer->space);
     layer->space = space;
     layer->view.users = space.users;
@@ -262,7 +269,9 @@ static void forget(struct layer *layer, int number)
 int step_remove(struct layer *layer, int number, struct err *err)
 {
     struct step_record *record = layer_step_find(layer, number);
+    bool is_left = false;
     char name[STORE_NAME_MAX];
+    struct err ignored;
 
     if (!record->is_removed) {
         record->is_removed = true;
@@ -271,16 +280,17 @@ int step_remove(struct layer *layer, int number, struct err *err)
             return -1;
         }
     }
-    for (size_t i = 0; i < layer->record.roots_len; i++) {
+    /* It is decided: what fails from here on the next holder does. */
+    for (size_t i = 0; i < layer->record.roots_len && !is_left; i++) {
         store_step_dir(i, number, NULL, name);
-        if (store_discard(layer, layer->fd, name, err))
-            return -1;
+        is_left = store_discard(layer, layer->fd, name, &ignored);
     }
     store_step_file(number, name);
-    if ((sys_fault() || unlinkat(layer->fd, name, 0)) && errno != ENOENT)
-        return err_sys(err, "removing %s of layer %s", name, layer_name(layer));
+    if (!is_left && !sys_fault())
+        unlinkat(layer->fd, name, 0);
     forget(layer, number);
-    return store_empty_trash(layer, err);
+    store_empty_trash(layer, &ignored);
+    return 0;
 }
 
 static int is_any(void *data, const char *name)
@@ -292,17 +302,22 @@ static int is_any(void *data, const char *name)
 static int is_empty(const struct layer *layer, int number, struct err *err)
 {
     for (size_t i = 0; i < layer->record.roots_len; i++) {
-        AUTO_CLOSE int up = layer_open_up(layer, i, number, err);
+        struct err why;
+        AUTO_CLOSE int up = layer_open_up(layer, i, number, &why);
         AUTO_CLOSE int below = -1;
         struct stat now, before;
         int found;
 
-        if (up < 0 && err->code == ERR_NOT_FOUND)
+        if (up < 0 && why.code == ERR_NOT_FOUND)
             continue;
-        found = up < 0 ? -1 : store_list(up, ".", is_any, NULL, err);
+        if (up < 0) {
+            *err = why;
+            return -1;
+        }
+        found = store_list(up, ".", is_any, NULL, err);
         if (found)
             return found < 0 ? -1 : 0;
-        below = open_below(layer, i, number, err);
+        below = open_below(layer, i, number, &why);
         if (below < 0 || fstat(up, &now) || fstat(below, &before))
             continue; /* the root is gone; nothing is lost */
         if (now.st_mode != before.st_mode)

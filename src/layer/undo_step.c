@@ -144,12 +144,17 @@ static int check_root(const struct layer *layer, size_t root, int step, int late
                           .later_up = -1,
                           .err = err};
     struct stat st;
+    struct err why;
 
-    check.up = layer_open_up(layer, root, step, err);
+    check.up = layer_open_up(layer, root, step, &why);
     if (check.up >= 0)
-        check.later_up = layer_open_up(layer, root, later, err);
-    if (check.later_up < 0)
-        return err->code == ERR_NOT_FOUND ? 0 : -1;
+        check.later_up = layer_open_up(layer, root, later, &why);
+    if (check.later_up < 0 && why.code == ERR_NOT_FOUND)
+        return 0;
+    if (check.later_up < 0) {
+        *err = why;
+        return -1;
+    }
     if (sys_fault() || fstat(check.up, &st))
         return err_sys(err, "step %d", step);
     if (mode_before(&check, "") != st.st_mode)

@@ -48,6 +48,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
@@ -70,6 +71,7 @@ struct work {
     const struct overlay_namespace *in;
     int users;
     int gate; /* tells the child that its ids are mapped; -1: it does that itself */
+    pid_t caller;
     struct identity identity;
     struct overlay_namespace made;
     int *open; /* for what is open while one is mounted */
@@ -331,6 +333,9 @@ static int wait_for_ids(const struct work *work)
 {
     uint64_t count = 0;
 
+    /* He may be killed before he has: we would wait for ever, with all that he had open. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != work->caller)
+        return -1;
     return read(work->gate, &count, sizeof count) == (ssize_t)sizeof count && count == 1 ? 0 : -1;
 }
 
@@ -562,6 +567,7 @@ int overlay_mount(const struct overlay *overlays, size_t len, int users,
         if (gate < 0)
             return err_sys(err, "making a descriptor to wait for");
         work.gate = gate;
+        work.caller = getpid();
     }
     if (run_child(mounting_child, &work,
                   CLONE_FILES | (users < 0 ? CLONE_NEWUSER | CLONE_NEWNS : 0))) {

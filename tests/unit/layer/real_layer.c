@@ -79,22 +79,28 @@ static void child(const struct sandbox_view *view, int input, const char *script
     _exit(98);
 }
 
+void living_join(struct layer *layer, const char *script, struct living *ret)
+{
+    int ends[2];
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    *ret = (struct living){.layer = layer, .pid = fork(), .pipe = ends[1]};
+    if (ret->pid == 0)
+        child(layer_view(layer), ends[0], script);
+    assert_true(ret->pid > 0);
+    close(ends[0]);
+}
+
 void living_start(struct layer *layer, const char *script, struct living *ret)
 {
     char *argv[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
     const struct launch_options options = {.argv = argv, .cwd = "/"};
     struct sandbox_view *view = layer_view(layer);
-    int ends[2];
     struct err err;
 
     if (view->enter(view, &options, &err))
         fail_msg("%s", err.msg);
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    *ret = (struct living){.layer = layer, .pid = fork(), .pipe = ends[1]};
-    if (ret->pid == 0)
-        child(view, ends[0], script);
-    assert_true(ret->pid > 0);
-    close(ends[0]);
+    living_join(layer, script, ret);
 }
 
 int living_end(struct living *living)

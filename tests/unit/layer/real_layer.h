@@ -31,6 +31,7 @@ struct living {
     int pipe; /* closing it ends `read line` */
 };
 void living_start(struct layer *layer, const char *script, struct living *ret);
+void living_join(struct layer *layer, const char *script, struct living *ret); /* without enter() */
 int living_end(struct living *living);
 
 /* The file below dir has just this text. */
