@@ -659,6 +659,8 @@ struct workspace *workspace_for_call(struct workspaces *workspaces, const struct
     if (workspace)
         return workspace;
     workspace = make(workspaces, key, call, ret_code, err);
+    if (!workspace && call->layer && err->code == ERR_INVALID)
+        *ret_code = RPC_INVALID_PARAMS; /* its sandbox does not go with a layer */
     if (!workspace || workspace_open(workspace, err))
         return NULL;
     if (sandbox_is_degraded(workspace->sandbox))
