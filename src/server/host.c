@@ -87,6 +87,7 @@ static const struct {
     {"linuxApprovedRootWritePreservesRestrictions", true},
     {"sandboxProfiles", true}, /* ours: a profile of the server's user may be named as a sandbox */
     {"http", true, true},      /* ours: http/request */
+    {"layers", true},          /* ours: layer/..., and `layer` of what writes */
 };
 
 static json_t *capabilities_to_json(void)

@@ -66,6 +66,11 @@ static struct server_audit *audit_of(struct server *server)
     return audit;
 }
 
+bool server_audit_is_on(struct server *server)
+{
+    return audit_of(server) != NULL;
+}
+
 bool server_audit_id(const struct client_session *session, char ret[SERVER_AUDIT_ID_SIZE])
 {
     struct server_audit *audit = audit_of(session->server);

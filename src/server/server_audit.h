@@ -19,6 +19,9 @@ enum { SERVER_AUDIT_ID_SIZE = 60 }; /* a UUID, a dot, a number, and the NUL */
  * log. */
 bool server_audit_id(const struct client_session *session, char ret[SERVER_AUDIT_ID_SIZE]);
 
+/* There is one. */
+bool server_audit_is_on(struct server *server);
+
 /* Takes `body` over. */
 void server_audit_add(struct server *server, enum audit_event event, const char *id,
                       struct json_t *body);

@@ -185,7 +185,7 @@ class Replay:
             assert type(got[key]) is type(value), key
         assert got["platformOs"] == wanted["platformOs"]
         assert re.fullmatch("sha256:[0-9a-f]{64}", got["providerId"])
-        assert set(wanted["capabilities"]) | {"sandboxProfiles", "http"} == set(got["capabilities"])
+        assert set(wanted["capabilities"]) | {"sandboxProfiles", "http", "layers"} == set(got["capabilities"])
 
     @staticmethod
     def compare_read(wanted, got):

@@ -18,6 +18,7 @@
 #include "loop/loop.h"
 #include "server/call.h"
 #include "server/client.h"
+#include "server/layer/layer_audit.h"
 #include "server/layer/layer_outside.h"
 #include "server/layer/layer_table.h"
 #include "server/layer/layer_task.h"
@@ -171,6 +172,7 @@ static void tell_ended(struct layer_entry *entry, int step, const json_t *result
         return;
     entry->ended_step = 0;
     entry->told_step = step;
+    layer_audit_step(entry, step, counts);
     layer_notify(entry->table->server, entry->id, "layer/stepEnded", params);
 }
 
@@ -220,6 +222,14 @@ static void start_summary(struct layer_entry *entry, int step, bool counts_all)
         tell_ended(entry, step, NULL);
 }
 
+/* Somebody wants to know of the ends of steps. */
+static bool is_heard(const struct layer_entry *entry)
+{
+    struct server *server = entry->table->server;
+
+    return layer_is_watched(server, entry->id) || server_audit_is_on(server);
+}
+
 /* Until nobody waits for one. */
 static void summarize(struct layer_entry *entry)
 {
@@ -229,7 +239,7 @@ static void summarize(struct layer_entry *entry)
     while (!entry->summary) {
         first = list_first(&entry->replies, struct reply, link);
         is_watched = layer_is_watched(entry->table->server, entry->id);
-        if (!first && !(is_watched && (entry->ended_step || entry->looks)))
+        if (!first && !(is_watched && entry->looks) && !(entry->ended_step && is_heard(entry)))
             return;
         entry->looks = false;
         start_summary(entry, first ? first->step : entry->ended_step, is_watched);
@@ -255,7 +265,7 @@ static void on_time(void *data)
         entry->settles = false;
         layer_change(entry, NULL, "settle", NULL);
     }
-    if (layer_is_watched(entry->table->server, entry->id))
+    if (is_heard(entry))
         summarize(entry);
     else
         entry->ended_step = 0;

@@ -201,6 +201,11 @@ static void wait_in(struct list *list, struct call *call, const char *name)
     call_on_gone(call, on_gone, waiting);
 }
 
+void layer_wait(struct layer_entry *entry, struct call *call)
+{
+    wait_in(&entry->waiting, call, entry->id);
+}
+
 static struct call *waiting_end(struct waiting *waiting)
 {
     struct call *call = waiting->call;
@@ -476,7 +481,7 @@ bool layer_admit(struct call *call, const json_t *given)
         return false;
     entry = layer_find_open(call->client->server, name);
     if (!layer_is_ready(call->client->server, given)) {
-        wait_in(&entry->waiting, call, name);
+        layer_wait(entry, call);
         return false;
     }
     if (!step || !str_eq(step, "new") || layer_is_quiet(entry->layer))

@@ -111,6 +111,9 @@ int layer_choose(struct server *server, const json_t *given, struct sandbox_call
 /* Nothing of it runs or is about to, but for what waits for work: that is ended. */
 bool layer_entry_is_free(struct layer_entry *entry);
 
+/* The handler of the call is called again when nothing changes the layer any more. */
+void layer_wait(struct layer_entry *entry, struct call *call);
+
 /* Calls that wait for it go on, and what is not needed any more goes. */
 void layer_entry_resume(struct layer_entry *entry);
 

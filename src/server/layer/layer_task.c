@@ -16,6 +16,7 @@
 #include "sandbox/sandbox.h"
 #include "server/call.h"
 #include "server/client.h"
+#include "server/layer/layer_audit.h"
 #include "server/layer/layer_steps.h"
 #include "server/layer/layer_table.h"
 #include "server/sandbox_request.h"
@@ -35,6 +36,7 @@ struct layer_task {
     bool is_change;
     bool is_alone; /* nothing lives in the layer, and nothing begins */
     bool was_open; /* layer_remove_closed() */
+    char audit_id[SERVER_AUDIT_ID_SIZE];
 };
 
 static void tasks_pump(struct layer_table *table);
@@ -159,12 +161,14 @@ static void task_watch(const struct layer_task *task, const struct layer_helper_
 }
 
 /* What the helper did is on disk; here it is read again. */
-static void change_end(struct layer_task *task)
+static void change_end(struct layer_task *task, const json_t *result)
 {
     struct layer_entry *entry = task->entry;
     struct err err;
 
     entry->changing = NULL;
+    layer_audit_change(entry, task->audit_id, task->what, json_object_get(task->request, "params"),
+                       result);
     if (!task->is_alone && str_eq(task->what, "accept"))
         entry->settles = true;
     if (task->is_alone && layer_reload(entry->layer, &err))
@@ -180,7 +184,7 @@ static void task_end(struct layer_task *task, const struct layer_helper_answer *
 
     task_watch(task, answer);
     if (entry)
-        change_end(task);
+        change_end(task, answer->result);
     task_answer(task, answer);
     task_free(task);
     tasks_pump(table);
@@ -292,6 +296,8 @@ void layer_change(struct layer_entry *entry, struct call *call, const char *what
 {
     struct layer_task *task = task_new(entry->table, call, what, entry->id, params);
 
+    if (call)
+        server_audit_id(call->client->session, task->audit_id);
     task->entry = entry;
     task->is_change = true;
     tasks_pump(entry->table);

@@ -255,7 +255,9 @@ void method_layer_close(struct call *call, const struct layer_close_params *para
 {
     struct layer_entry *entry = layer_find_open(call->client->server, params->layer_id);
 
-    if (entry)
+    if (entry && entry->changing)
+        layer_wait(entry, call);
+    else if (entry)
         close_open(call, params, entry);
     else if (params->keep)
         layer_ask(call, "closed", params->layer_id, NULL);
