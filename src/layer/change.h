@@ -59,7 +59,8 @@ struct change {
     int step;           /* whose the layer's side is; of a D the step that removed it */
     int first_step;     /* the first one that touched the path: its base time counts */
     int base_step; /* of the other side; 0: that is the real one, as it is but for change_query.step */
-    bool is_copy;   /* it came from below (overlayfs's origin), and was changed */
+    bool
+        is_copy; /* of an A, a file: it came from below (overlayfs's origin), and was changed or moved */
     bool is_edited; /* of a RENAMED file: its contents are not those of `from` */
     bool
         is_within; /* of a RENAMED one: it came with its folder, which is RENAMED, too; people need not see it */

@@ -142,6 +142,7 @@ int change_list(const struct layer *layer, const struct change_query *query, str
             return -1;
     }
     changes_sort(&changes);
+    strv_sort(ret_problems);
     if (!query->step && !(query->flags & CHANGES_WITHOUT_CONFLICTS) &&
         conflicts_mark(layer, &changes, err))
         return -1;

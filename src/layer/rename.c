@@ -1,7 +1,7 @@
 /* See rename.h. Three ways to find them, from the surest on; whoever is found is out of the game:
  *
  *   - of the same size and with the same mtime, which a rename keeps: their bytes are compared;
- *   - of the same size: those with the same digest;
+ *   - of the same size, and with the same hash: the same;
  *   - texts (similar.c): half of the lines of the larger one are in the other, too.
  *
  * In each the same name is better than another. Nothing is compared with everything: pairs come from sorting. What
@@ -15,7 +15,6 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/sha256.h"
 #include "base/str.h"
 #include "layer/marks.h"
 #include "layer/side.h"
@@ -33,10 +32,10 @@ struct file {
     size_t root;
     const char *name;
     bool is_added;
-    bool is_read; /* the digest is there */
+    bool is_read; /* the hash is there */
     uint64_t size;
     int64_t mtime_ns;
-    uint8_t digest[SHA256_SIZE];
+    uint64_t hash;
 };
 
 struct pairing {
@@ -95,28 +94,50 @@ static bool is_same(struct pairing *pairing, const struct file *one, const struc
 {
     AUTO_CLOSE int fd = file_open(pairing, one);
     AUTO_CLOSE int other_fd = fd < 0 ? -1 : file_open(pairing, other);
-    ssize_t len = BLOCK;
 
-    while (other_fd >= 0 && len == BLOCK) {
-        len = fd_read_block(fd, pairing->block[0], BLOCK);
-        if (len < 0 || len != fd_read_block(other_fd, pairing->block[1], BLOCK) ||
+    for (uint64_t left = one->size; other_fd >= 0 && left;) {
+        size_t want = left < BLOCK ? (size_t)left : BLOCK;
+        ssize_t len = fd_read_block(fd, pairing->block[0], want);
+
+        if (len < 0 || len != fd_read_block(other_fd, pairing->block[1], want) ||
             memcmp(pairing->block[0], pairing->block[1], (size_t)len) != 0)
             return false;
+        left -= want;
     }
     return other_fd >= 0;
 }
 
-static void read_digest(struct pairing *pairing, struct file *file)
+/* Eight bytes at a time, and what is left. Who collides on purpose gains that their files are not paired: the bytes of
+ * those that are were compared. */
+static uint64_t add_hash(uint64_t hash, const char *data, size_t len)
+{
+    uint64_t word;
+
+    for (; len; data += sizeof word, len -= sizeof word) {
+        word = len;
+        memcpy(&word, data, len < sizeof word ? len : sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+        if (len < sizeof word)
+            break;
+    }
+    return hash;
+}
+
+static void read_hash(struct pairing *pairing, struct file *file)
 {
     AUTO_CLOSE int fd = file_open(pairing, file);
-    struct sha256 sha;
-    ssize_t len = -1;
+    uint64_t left = file->size;
 
-    sha256_start(&sha);
-    while (fd >= 0 && (len = fd_read_block(fd, pairing->block[0], BLOCK)) > 0)
-        sha256_add(&sha, pairing->block[0], (size_t)len);
-    sha256_finish(&sha, file->digest);
-    file->is_read = len == 0;
+    file->is_read = fd >= 0;
+    while (left && file->is_read) {
+        size_t want = left < BLOCK ? (size_t)left : BLOCK;
+
+        file->is_read = fd_read_block(fd, pairing->block[0], want) == (ssize_t)want;
+        if (file->is_read)
+            file->hash = add_hash(file->hash, pairing->block[0], want);
+        left -= want;
+    }
 }
 
 /* --- the same bytes --- */
@@ -147,21 +168,21 @@ static int by_mtime(const void *a, const void *b)
     return order ? order : compare_names(one, other);
 }
 
-static int by_digest(const void *a, const void *b)
+static int by_hash(const void *a, const void *b)
 {
     const struct file *one = a, *other = b;
     int order = compare_sizes(one, other);
 
     if (!order && one->is_read != other->is_read)
         order = one->is_read ? -1 : 1;
-    if (!order)
-        order = memcmp(one->digest, other->digest, sizeof one->digest);
+    if (!order && one->hash != other->hash)
+        order = one->hash < other->hash ? -1 : 1;
     return order ? order : compare_names(one, other);
 }
 
 static void try_pair(struct pairing *pairing, struct file *one, struct file *other)
 {
-    if (one->is_read ? !other->is_read : !is_same(pairing, one, other))
+    if (!is_same(pairing, one, other))
         return;
     if (one->is_added)
         pair(pairing, one->at, other->at, false);
@@ -220,10 +241,9 @@ static bool alike_mtime(const struct file *one, const struct file *other)
     return alike_size(one, other) && one->mtime_ns == other->mtime_ns;
 }
 
-static bool alike_digest(const struct file *one, const struct file *other)
+static bool alike_hash(const struct file *one, const struct file *other)
 {
-    return alike_size(one, other) && one->is_read && other->is_read &&
-           memcmp(one->digest, other->digest, sizeof one->digest) == 0;
+    return alike_size(one, other) && one->is_read && other->is_read && one->hash == other->hash;
 }
 
 static void pair_runs(struct pairing *pairing,
@@ -265,10 +285,10 @@ static void pair_same(struct pairing *pairing)
     for (size_t i = 0, end; i < pairing->len; i = end) {
         end = run_end(pairing->files, i, pairing->len, alike_size, &has_both);
         for (size_t at = i; has_both && at < end; at++)
-            read_digest(pairing, &pairing->files[at]);
+            read_hash(pairing, &pairing->files[at]);
     }
-    sort_files(pairing, by_digest);
-    pair_runs(pairing, alike_digest);
+    sort_files(pairing, by_hash);
+    pair_runs(pairing, alike_hash);
     forget_paired(pairing);
 }
 

@@ -292,6 +292,7 @@ static bool same_bytes(struct walk *walk, const struct found *now, const struct 
 {
     AUTO_CLOSE int one = open_found(walk, now);
     AUTO_CLOSE int other = one < 0 ? -1 : open_found(walk, before);
+    uint64_t left = now->fact.stamp.size; /* of both; what is written behind that now is of later */
     bool is_first = true;
     ssize_t len, other_len;
 
@@ -300,17 +301,19 @@ static bool same_bytes(struct walk *walk, const struct found *now, const struct 
         return false;
     }
     *ret_binary = now->fact.stamp.size > TEXT_MAX;
-    for (;; is_first = false) {
-        len = fd_read_block(one, walk->block[0], BLOCK);
-        other_len = fd_read_block(other, walk->block[1], BLOCK);
+    for (; left; is_first = false) {
+        size_t want = left < BLOCK ? (size_t)left : BLOCK;
+
+        len = fd_read_block(one, walk->block[0], want);
+        other_len = fd_read_block(other, walk->block[1], want);
         if (is_first && len > 0 &&
             memchr(walk->block[0], 0, len < BINARY_HEAD ? (size_t)len : BINARY_HEAD))
             *ret_binary = true;
         if (len < 0 || len != other_len || memcmp(walk->block[0], walk->block[1], (size_t)len) != 0)
             return false;
-        if (len < BLOCK)
-            return true;
+        left -= want;
     }
+    return true;
 }
 
 static bool same_links(struct walk *walk, const struct found *now, const struct found *before)
@@ -374,7 +377,8 @@ static void add_change(struct walk *walk, int kind, const struct view *view,
     if (now && kind != CHANGE_DELETED) {
         change->layer = now->fact.stamp;
         change->layer_mtime_ns = now->fact.mtime_ns;
-        change->is_copy = S_ISREG(now->fact.stamp.mode) && is_copy(walk, view, name);
+        change->is_copy =
+            kind == CHANGE_ADDED && S_ISREG(now->fact.stamp.mode) && is_copy(walk, view, name);
     }
     if (before && kind != CHANGE_ADDED) {
         change->real = before->fact.stamp;

@@ -4,6 +4,7 @@
 #include "base/path.h"
 
 #include <fnmatch.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -122,11 +123,10 @@ static const struct {
     {".zshenv", "shells"},
 };
 
-/* The end of the path that has as many names as the pattern; NULL: there are not so many. */
-static const char *last_names(const char *path, const char *pattern)
+/* The end of the path, whose last name is at `at`, that has as many names as the pattern; NULL: there are not so
+ * many. */
+static const char *last_names(const char *path, const char *at, const char *pattern)
 {
-    const char *at = path_name(path);
-
     for (; (pattern = strchr(pattern, '/')); pattern++) {
         if (at < path + 2)
             return NULL;
@@ -138,10 +138,13 @@ static const char *last_names(const char *path, const char *pattern)
 
 const char *run_later_by(const char *path)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        const char *names = last_names(path, known[i].pattern);
+    const char *name = path_name(path);
 
-        if (names && fnmatch(known[i].pattern, names, FNM_PATHNAME | FNM_PERIOD) == 0)
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const char *names = last_names(path, name, known[i].pattern);
+        bool is_near = names && (*known[i].pattern == '*' || *known[i].pattern == *names);
+
+        if (is_near && fnmatch(known[i].pattern, names, FNM_PATHNAME | FNM_PERIOD) == 0)
             return known[i].by;
     }
     return NULL;

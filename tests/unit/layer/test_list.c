@@ -5,10 +5,13 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/json.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void layer_done(struct layer **layer)
@@ -381,14 +384,246 @@ static void test_conflicts(void **state)
                    "M new\n");
 }
 
+/* --- what somebody might put there --- */
+
+/* Names that are no text, the longest that there are, and paths of 4,000 bytes. */
+static void test_names(void **state)
+{
+    const char *const names[] = {"new\nline", "esc\033[31m", "\xff\xfe", "a:b,c", "\"", " "};
+    AUTO_LAYER layer = fake_layer_new(1);
+    AUTO(buf_done) struct buf deep;
+    AUTO(buf_done) struct buf wanted;
+    char name[256];
+
+    buf_init(&wanted, SIZE_MAX / 2);
+    buf_init(&deep, SIZE_MAX / 2);
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    buf_append_str(&deep, "d");
+    for (size_t i = 0; i < 15; i++)
+        buf_appendf(&deep, "/%s", name);
+    for (size_t i = 0; i < 60; i++)
+        buf_append_str(&deep, "/e");
+    buf_append_str(&deep, "/file");
+    fake_file(layer, 0, deep.data, "old");
+    fake_file(layer, 1, deep.data, "new");
+    fake_file(layer, 1, name, "");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        fake_file(layer, 1, names[i], "");
+    buf_appendf(&wanted, "A  \nA \"\nA a:b,c\nM %s\nA esc\033[31m\nA new\nline\nA %s\nA \xff\xfe\n",
+                deep.data, name);
+    assert_changes(layer, NULL, wanted.data);
+}
+
+/* Deeper than any path may be long: told, and not walked into. */
+static void test_too_deep(void **state)
+{
+    AUTO_LAYER layer = fake_layer_new(1);
+    AUTO(buf_done) struct buf deep;
+    AUTO(changes_done) struct changes changes = {0};
+    AUTO(strv_done) struct strv problems = {0};
+    const struct change_query query = {.step = 0};
+    AUTO_FREE char *top = fake_path(layer, 1, "d"); /* which the fixture cannot remove */
+    struct err err;
+    pid_t child;
+    int status;
+
+    buf_init(&deep, SIZE_MAX / 2);
+    for (size_t i = 0; i < 2100; i++)
+        buf_append_str(&deep, "d/");
+    buf_append_str(&deep, "file");
+    fake_file(layer, 1, deep.data, "new");
+    assert_int_equal(change_list(layer, &query, &changes, &problems, &err), 0);
+    assert_true(changes.len > 2000);
+    assert_true(changes.len < 2060);
+    assert_int_equal(problems.len, 1);
+    child = fork();
+    if (!child) {
+        execlp("rm", "rm", "-rf", top, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* By inside; overlayfs puts another "overlay." in front of what is set there. */
+static void test_forged_attributes(void **state)
+{
+    AUTO_LAYER layer = fake_layer_new(1);
+
+    fake_file(layer, 0, "dir/a", "a");
+    fake_file(layer, 1, "dir/b", "b");
+    fake_attribute(layer, 1, "dir", "user.overlay.overlay.opaque", "y");
+    fake_attribute(layer, 1, "dir/b", "user.overlay.overlay.origin", "");
+    fake_attribute(layer, 1, "dir/b", "user.overlay.opaque", "y");
+    assert_changes(layer, NULL, "A dir/b\n");
+}
+
+/* Nothing is waited for, and nothing followed. */
+static void test_pipes_and_links(void **state)
+{
+    AUTO_LAYER layer = fake_layer_new(1);
+
+    fake_pipe(layer, 0, "pipe");
+    fake_pipe(layer, 1, "pipe");
+    fake_mode(layer, 1, "pipe", 0644);
+    fake_file(layer, 1, "dir/a", "a");
+    fake_file(layer, 0, "elsewhere/a", "b");
+    fake_link(layer, 0, "dir", "elsewhere");
+    assert_changes(layer, NULL,
+                   "D dir\n"
+                   "A dir\n"
+                   "A dir/a\n"
+                   "m pipe marks=d\n");
+}
+
+static void test_opened_later(void **state)
+{
+    const struct change_query query = {.step = 0};
+    AUTO_LAYER layer = fake_layer_new(1);
+    AUTO(changes_done) struct changes changes = {0};
+    AUTO(strv_done) struct strv problems = {0};
+    struct err err;
+    char text[8] = "";
+    int fd;
+
+    fake_file(layer, 0, "a/file", "old");
+    fake_file(layer, 1, "a/file", "new");
+    fake_link(layer, 1, "link", "target");
+    assert_int_equal(change_list(layer, &query, &changes, &problems, &err), 0);
+    assert_int_equal(changes.len, 2);
+    fd = change_open(layer, &changes.items[0], CHANGE_REAL, &err);
+    assert_int_equal(read(fd, text, sizeof text), 3);
+    assert_string_equal(text, "old");
+    close(fd);
+    fd = change_open(layer, &changes.items[1], CHANGE_LAYER, &err);
+    assert_int_equal(readlinkat(fd, "", text, sizeof text), 6);
+    close(fd);
+    assert_int_equal(change_open(layer, &changes.items[1], CHANGE_REAL, &err), -1);
+    assert_int_equal(err.code, ERR_NOT_FOUND);
+    for (int kind = 0; kind < 3; kind++) {
+        AUTO_FREE char *file = fake_path(layer, 0, "a/file"), *dir = fake_path(layer, 0, "a");
+        AUTO_FREE char *away = fake_path(layer, 0, "b");
+
+        unlink(file);
+        if (kind == 0)
+            fake_link(layer, 0, "a/file", "/etc/passwd");
+        else if (kind == 1)
+            fake_pipe(layer, 0, "a/file");
+        else
+            assert_true(rename(dir, away) == 0 && symlink("/etc", dir) == 0);
+        assert_int_equal(change_open(layer, &changes.items[0], CHANGE_REAL, &err), -1);
+        assert_int_equal(err.code, ERR_CONFLICT);
+    }
+}
+
+/* Told, and not taken for empty; root reads everything. */
+static void test_unreadable(void **state)
+{
+    AUTO_LAYER layer = fake_layer_new(1);
+    const char *wanted = "D gone\n"
+                         "D gone/a\n"
+                         "D gone/hidden\n"
+                         "M secret\n"
+                         "! /gone/hidden: Permission denied\n"
+                         "! /secret: cannot be read, and is taken to differ\n"
+                         "! /upper: Permission denied\n";
+
+    fake_file(layer, 0, "gone/a", "a");
+    fake_file(layer, 0, "gone/hidden/b", "b");
+    fake_gone(layer, 1, "gone");
+    fake_mode(layer, 0, "gone/hidden", 0);
+    fake_file(layer, 0, "secret", "one");
+    fake_file(layer, 1, "secret", "two");
+    fake_mode(layer, 0, "secret", 0);
+    fake_mode(layer, 1, "secret", 0);
+    fake_file(layer, 0, "upper/a", "a");
+    fake_file(layer, 1, "upper/a", "b");
+    fake_mode(layer, 1, "upper", 0);
+    fake_mode(layer, 0, "upper", 0);
+    if (geteuid() == 0)
+        wanted = "D gone\n"
+                 "D gone/a\n"
+                 "D gone/hidden\n"
+                 "D gone/hidden/b\n"
+                 "M secret\n"
+                 "M upper/a\n";
+    assert_changes(layer, NULL, wanted);
+    fake_mode(layer, 0, "gone/hidden", 0700);
+    fake_mode(layer, 0, "upper", 0700);
+    fake_mode(layer, 1, "upper", 0700);
+}
+
+static void test_paths(void **state)
+{
+    AUTO_LAYER layer = fake_layer_new(1);
+    AUTO_FREE char *dir = fake_path(layer, 0, "a/b"), *file = fake_path(layer, 0, "c"),
+                   *root = fake_path(layer, 0, ""), *none = fake_path(layer, 0, "a/b-");
+    char *const some[] = {file, dir, none, NULL}, *const all[] = {file, root, NULL};
+    char slash[] = "/", etc[] = "/etc";
+    char *const above[] = {slash, NULL}, *const elsewhere[] = {etc, NULL};
+
+    root[strlen(root) - 1] = '\0';
+    fake_file(layer, 1, "a/a", "");
+    fake_file(layer, 1, "a/b/c", "");
+    fake_file(layer, 1, "a/b!", "");
+    fake_file(layer, 1, "c", "");
+    assert_changes(layer, &(struct change_query){.paths = some}, "A a/b\nA a/b/c\nA c\n");
+    assert_changes(layer, &(struct change_query){.paths = all},
+                   "A a\nA a/a\nA a/b\nA a/b/c\nA a/b!\nA c\n");
+    assert_changes(layer, &(struct change_query){.paths = above},
+                   "A a\nA a/a\nA a/b\nA a/b/c\nA a/b!\nA c\n");
+    assert_changes(layer, &(struct change_query){.paths = elsewhere}, "");
+}
+
+static void test_json(void **state)
+{
+    const struct change_query query = {.step = 0};
+    AUTO_LAYER layer = fake_layer_new(1);
+    AUTO(changes_done) struct changes changes = {0};
+    AUTO(strv_done) struct strv problems = {0};
+    AUTO_JSON json_t *json = NULL;
+    struct change_stamp stamp;
+    struct err err;
+
+    fake_file(layer, 0, "from", "some text");
+    fake_gone(layer, 1, "from");
+    fake_file(layer, 1, "bad\xff/run.mk", "some text");
+    assert_int_equal(change_list(layer, &query, &changes, &problems, &err), 0);
+    assert_int_equal(changes.len, 2);
+    json = change_to_json(layer, &changes.items[1]);
+    assert_string_equal(json_string_value(json_object_get(json, "kind")), "R");
+    assert_string_equal(json_string_value(json_object_get(json, "type")), "file");
+    assert_string_equal(json_string_value(json_object_get(json, "runBy")), "make");
+    assert_non_null(json_object_get(json, "pathBase64"));
+    assert_null(json_object_get(json, "fromBase64"));
+    assert_int_equal(json_integer_value(json_object_get(json, "size")), 9);
+    assert_int_equal(json_integer_value(json_object_get(json, "mode")), 0644);
+    assert_int_equal(
+        change_stamp_parse(json_string_value(json_object_get(json, "stamp")), &stamp, &err), 0);
+    assert_true(change_stamp_equal(&stamp, &changes.items[1].layer));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),         cmocka_unit_test(test_files),
-        cmocka_unit_test(test_folders),         cmocka_unit_test(test_types),
-        cmocka_unit_test(test_steps),           cmocka_unit_test(test_renames),
-        cmocka_unit_test(test_renames_of_many), cmocka_unit_test(test_folder_renames),
-        cmocka_unit_test(test_marks),           cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_renames),
+        cmocka_unit_test(test_renames_of_many),
+        cmocka_unit_test(test_folder_renames),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_too_deep),
+        cmocka_unit_test(test_forged_attributes),
+        cmocka_unit_test(test_pipes_and_links),
+        cmocka_unit_test(test_opened_later),
+        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_json),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
