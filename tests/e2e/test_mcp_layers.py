@@ -6,16 +6,47 @@ from contextlib import closing
 import pytest
 
 from talking_mcp import Mcp
+from talking_mcp_http import McpServer
 from test_mcp_approvals import FORMS, question, reply
 
 TOOLS = {"layer_accept", "layer_changes", "layer_diff", "layer_drop", "layer_undo"}
+
+
+KINDS = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
+
+
+def conforms(value, schema, where):
+    """As far as our schemas go."""
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    assert any(isinstance(value, KINDS[kind]) for kind in kinds), (where, value)
+    if isinstance(value, dict):
+        assert set(schema.get("required", [])) <= set(value) <= set(schema["properties"]), (where, value)
+        for name, inner in value.items():
+            conforms(inner, schema["properties"][name], f"{where}.{name}")
+    for item in value if isinstance(value, list) else []:
+        conforms(item, schema["items"], where)
+
+
+class Checked(Mcp):
+    """Whose results are what the tools say that they give."""
+
+    def __init__(self, *words, **more):
+        super().__init__(*words, **more)
+        self.schemas = {tool["name"]: tool["outputSchema"] for tool in self.call("tools/list")["tools"]}
+
+    def tool(self, name, _meta=None, **arguments):
+        return self.checked(name, super().tool(name, _meta, **arguments))
+
+    def checked(self, name, value):
+        conforms(value, self.schemas[name], name)
+        return value
 
 
 @pytest.fixture
 def client(place):
     (place.ws / "old").write_text("one\ntwo\n")
     (place.ws / "gone").write_text("x\n")
-    with closing(Mcp(place, "--layer=work", capabilities=FORMS)) as client:
+    with closing(Checked(place, "--layer=work", capabilities=FORMS)) as client:
         yield client
 
 
@@ -28,7 +59,7 @@ def accept(client, decision, **arguments):
     call = client.ask("tools/call", name="layer_accept", arguments=arguments)
     asked = question(client)
     reply(client, asked, action="accept", content={"decision": decision})
-    return client.answer(call)["result"]["structuredContent"], asked["params"]
+    return client.checked("layer_accept", client.answer(call)["result"]["structuredContent"]), asked["params"]
 
 
 def test_without_one_there_are_no_tools_of_it(place):
@@ -171,6 +202,28 @@ def test_in_the_version_without_sessions_the_question_is_the_answer(place):
         got = client.call("tools/call", **call, inputResponses=yes, requestState=asked["requestState"])
         assert got["structuredContent"]["done"] == [f"{place.ws}/new"]
     assert (place.ws / "new").read_text() == "x\n"
+
+
+def test_all_clients_work_in_one(place):
+    """Over HTTP: one sees what another has written, and hears of it."""
+    with McpServer(place, "--layer") as server:
+        one, other = server.client(), server.client()
+        news = other.listen()
+        one.call("tools/call", name="exec_command", arguments={"cmd": "echo x >new", "login": False})
+        while (news.next()[1] or {}).get("method") != "notifications/resources/list_changed":
+            pass
+        changes = other.call("tools/call", name="layer_changes", arguments={})["structuredContent"]["changes"]
+        assert [change["path"] for change in changes] == [f"{place.ws}/new"]
+    assert not (place.ws / "new").exists()
+
+
+def test_a_client_that_goes_has_said_no(place):
+    client = Mcp(place, "--layer", capabilities=FORMS, version="2025-06-18")
+    run(client, "echo x >new")
+    client.ask("tools/call", name="layer_accept", arguments={})
+    assert question(client)["params"]["requestedSchema"]["properties"]["decision"]["enum"] == ["yes", "no"]
+    client.process.stdin.close()
+    assert client.process.wait() == 0 and not (place.ws / "new").exists()
 
 
 def test_at_the_end(place):
