@@ -34,7 +34,7 @@ enum {
     LAYER_HELPERS_MAX = 8, /* at work at once; others wait */
 };
 
-#define LAYER_IDLE_NS UINT64_C(15000000000) /* then others (cordon accept) may have it */
+#define LAYER_IDLE_NS UINT64_C(2000000000) /* then others (cordon accept) may have it */
 
 struct layer_table {
     struct server *server;
