@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct cordon_engine;
+struct layer;
 
 struct bench {
     char *ws; /* canonical: the workspace, with a .git folder; the other protected names are missing
@@ -50,6 +51,7 @@ void bench_mcp(struct bench *bench);
 void bench_neighbours(struct bench *bench);
 void bench_works(struct bench *bench);
 void bench_guard(struct bench *bench);
+void bench_layer(struct bench *bench);
 void bench_network(struct bench *bench); /* the last: the network is another one then */
 
 /* Parts of bench_sessions(). */
@@ -82,6 +84,9 @@ pid_t run_spawn(const struct bench *bench, const char *const *argv, int in, int 
 
 /* A sandbox for the profile workspace-write with a restricted network. */
 struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle);
+
+/* The same, whose commands write to the layer; NULL: to the real files. */
+struct sandbox *sandbox_open_in(const struct bench *bench, bool cache_idle, struct layer *layer);
 
 /* One command in it, as a host would start it: stdio is /dev/null, cwd the workspace. */
 void run_start(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,

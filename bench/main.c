@@ -30,8 +30,8 @@ static const char usage[] =
     "works.\n"
     "--against takes another build folder, such as that of the commit before: the parts works and\n"
     "guard then measure its cordon beside this one, taking turns. PARTs are audit, rules, patch,\n"
-    "spawn, library, rate, memory, sessions, server, neighbours, tools, works, guard and\n"
-    "network.\n";
+    "spawn, library, rate, memory, sessions, server, neighbours, tools, works, guard,\n"
+    "layer and network.\n";
 
 /* A file of this build folder, seen from this program. */
 static char *built(const char *name)
@@ -126,7 +126,7 @@ static void move_home(void)
     AUTO_FREE char *home = path_join(scratch, "home");
 
     if (mkdir(home, 0755) || setenv("HOME", home, 1) || unsetenv("CORDON_HOME") ||
-        unsetenv("XDG_RUNTIME_DIR"))
+        unsetenv("XDG_RUNTIME_DIR") || unsetenv("XDG_STATE_HOME"))
         bench_fail("%s cannot be the home", home);
 }
 
@@ -149,6 +149,7 @@ static const struct part {
     {"tools", "work on 20,000 files", bench_tools},
     {"works", "programs that make files", bench_works},
     {"guard", "what the guard costs", bench_guard},
+    {"layer", "change layers", bench_layer},
     {"network", "a proxied network beside others", bench_network},
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 #include "base/strv.h"
+#include "layer/layer.h"
 #include "policy/host_view.h"
 #include "policy/profile.h"
 #include "policy/resolve.h"
@@ -87,6 +88,11 @@ void run_bare_with(const struct bench *bench, const char *const *argv, char *con
 
 struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle)
 {
+    return sandbox_open_in(bench, cache_idle, NULL);
+}
+
+struct sandbox *sandbox_open_in(const struct bench *bench, bool cache_idle, struct layer *layer)
+{
     AUTO(access_map_done) struct access_map map = {0};
     AUTO(profile_done) struct profile profile;
     char *const roots[] = {bench->ws, NULL};
@@ -94,6 +100,7 @@ struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle)
     struct resolve_context context = {.view = &host_view_real, .workspace_roots = roots};
     struct sandbox_options options = {
         .mode = SANDBOX_REQUIRE,
+        .view = layer ? layer_view(layer) : NULL,
         .access = &map,
         .cache_idle = cache_idle,
         .watch = WATCH_FACTS,
@@ -104,6 +111,8 @@ struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle)
 
     profile_init_workspace_write(&profile, &workspace);
     bench_check(profile_resolve(&profile, &context, &map, &err), &err);
+    if (layer)
+        bench_check(layer_cover(layer, &map, &err), &err);
     sandbox = sandbox_new(&options, &err);
     bench_check(sandbox ? 0 : -1, &err);
     bench_check(sandbox_probe(sandbox, &err), &err);

@@ -76,6 +76,13 @@ static void make_tree(const char *top, unsigned files)
     }
 }
 
+void works_make_tree(const struct bench *bench, const char *name, unsigned files)
+{
+    AUTO_FREE char *top = place(bench, name);
+
+    make_tree(top, few(bench, files));
+}
+
 static void make_repository(const struct bench *bench, const char *top)
 {
     run_bare(bench, (const char *const[]){"/usr/bin/git", "init", "-q", top, NULL});

@@ -19,6 +19,9 @@ struct work {
 extern const struct work works[];
 extern const size_t works_len;
 
+/* A folder of the workspace with so many small files (of a quick run, a twentieth of them). */
+void works_make_tree(const struct bench *bench, const char *name, unsigned files);
+
 /* Moves aside what the work has made, and waits until all is on the disk. Nothing is removed before the
  * end: ext4 keeps inodes that were just removed from being used again, and looks for others at
  * length. */
