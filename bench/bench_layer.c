@@ -184,12 +184,13 @@ static void measure_work(struct bench *bench, const struct work *work, double mo
         times[way] = sample_median(&samples[way]) - launch[way];
         sample_done(&samples[way]);
     }
-    report_add(&bench->report, &(struct figure){.name = "  in a layer / outside, without the launch",
-                                                .unit = "x",
-                                                .value = times[LAYER] / times[OUTSIDE],
-                                                .runs = turns,
-                                                .goal = GOAL_AT_MOST,
-                                                .target = most});
+    report_add(&bench->report,
+               &(struct figure){.name = "  in a layer / outside, without the launch",
+                                .unit = "x",
+                                .value = times[LAYER] / times[OUTSIDE],
+                                .runs = turns,
+                                .goal = GOAL_AT_MOST,
+                                .target = most});
 }
 
 static void measure_works(struct bench *bench)
@@ -211,12 +212,12 @@ static void measure_works(struct bench *bench)
 
 /* --- 10,000 changes --- */
 
-static void add_changes(struct bench *bench, const char *name, double target,
-                        struct sample *sample)
+static void add_changes(struct bench *bench, const char *name, double target, struct sample *sample)
 {
     report_add_sample(
         &bench->report,
-        &(struct figure){.name = name, .unit = "ms", .goal = GOAL_AT_MOST, .target = target}, sample);
+        &(struct figure){.name = name, .unit = "ms", .goal = GOAL_AT_MOST, .target = target},
+        sample);
     sample_done(sample);
 }
 
@@ -256,7 +257,8 @@ static void measure_changes(struct bench *bench)
         "/bin/sh", "-c",
         "cd changed && n=$(ls | wc -l) && m=$((n / 2)) r=$((n * 2 / 3)) && "
         "ls | head -n $m | while read d; do sed -i 's/abc/xyz/' $d/*.txt; done && "
-        "ls | head -n $r | tail -n $((r - m)) | while read d; do cp -r $d ../changed/new-$d; done && "
+        "ls | head -n $r | tail -n $((r - m)) | while read d; do cp -r $d ../changed/new-$d; done "
+        "&& "
         "ls | grep -v new- | tail -n $((n - r - n / 6)) | while read d; do rm -r $d; done",
         NULL};
     struct sample lists = {0}, accepts = {0}, undos = {0};
