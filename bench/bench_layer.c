@@ -74,6 +74,34 @@ static void add_more(struct bench *bench, const char *name, double more, double 
                                                 .target = target});
 }
 
+/* What of it is the layer's own: folders, the mount, and what becomes of a step in which nothing is. */
+static void measure_steps(struct bench *bench)
+{
+    const char *const argv[] = {bench->static_true, NULL};
+    const struct launch_options options = {.argv = (char *const *)argv, .cwd = bench->ws};
+    struct sample begins = {0}, ends = {0};
+    struct inside inside;
+    struct sandbox_view *view;
+
+    inside_open(bench, false, &inside);
+    view = layer_view(inside.layer);
+    for (unsigned i = 0; i < bench->runs; i++) {
+        uint64_t start = clock_now_ns();
+        struct err err;
+
+        bench_check(view->enter(view, &options, &err), &err);
+        sample_add_since(&begins, start);
+        start = clock_now_ns();
+        view->leave(view, 0);
+        sample_add_since(&ends, start);
+    }
+    add_launches(bench, "  of that, beginning the step", &begins);
+    add_launches(bench, "  of that, its end", &ends);
+    sample_done(&begins);
+    sample_done(&ends);
+    inside_close(&inside);
+}
+
 static void measure_launches(struct bench *bench)
 {
     enum { PLAIN, NEW, JOINED, WAYS };
@@ -285,6 +313,7 @@ static void measure_changes(struct bench *bench)
 void bench_layer(struct bench *bench)
 {
     measure_launches(bench);
+    measure_steps(bench);
     measure_works(bench);
     measure_changes(bench);
 }

@@ -96,7 +96,9 @@ struct sandbox *sandbox_open_in(const struct bench *bench, bool cache_idle, stru
     AUTO(access_map_done) struct access_map map = {0};
     AUTO(profile_done) struct profile profile;
     char *const roots[] = {bench->ws, NULL};
-    struct profile_workspace workspace = {.network = NETWORK_RESTRICTED};
+    struct profile_workspace workspace = {
+        .network = NETWORK_RESTRICTED,
+        .exclude = layer ? PROFILE_EXCLUDE_SLASH_TMP | PROFILE_EXCLUDE_TMPDIR : 0};
     struct resolve_context context = {.view = &host_view_real, .workspace_roots = roots};
     struct sandbox_options options = {
         .mode = SANDBOX_REQUIRE,

@@ -14,7 +14,8 @@
 
 enum {
     STEPS_MAX = 64,    /* more are squashed: 64 lower layers are mounted in 0.5 ms */
-    STEP_NAME_MAX = 16 /* "0007" */
+    STEP_NAME_MAX = 16, /* "0007" */
+    DISCARDED_MAX = 64
 };
 
 struct layer {
@@ -41,6 +42,7 @@ struct layer {
     bool *is_covered;       /* of each root: the map had it, so it has to be there */
     struct overlay_namespace space;
     unsigned launches; /* open */
+    unsigned discarded; /* steps without changes that are in the trash: it is emptied when many are, and at the close */
     int first_status;  /* of the step's only command that has ended; -1 */
     uint64_t bytes;    /* counted last, with max_bytes */
     void (*on_quiet)(void *data, struct layer *layer);

@@ -632,6 +632,8 @@ void layer_close(struct layer *layer)
         return;
     if (layer->lock >= 0 && !layer->is_adopted && !layer->has_stepped && !layer->launches)
         remove_folder(layer, &ignored);
+    else if (layer->discarded)
+        store_empty_trash(layer, &ignored); /* else the next one who opens it does */
     free_layer(layer);
 }
 

@@ -266,7 +266,8 @@ static void forget(struct layer *layer, int number)
     layer_steps_changed(layer);
 }
 
-int step_remove(struct layer *layer, int number, struct err *err)
+/* To the trash. */
+static int discard(struct layer *layer, int number, struct err *err)
 {
     struct step_record *record = layer_step_find(layer, number);
     bool is_left = false;
@@ -289,6 +290,15 @@ int step_remove(struct layer *layer, int number, struct err *err)
     if (!is_left && !sys_fault())
         unlinkat(layer->fd, name, 0);
     forget(layer, number);
+    return 0;
+}
+
+int step_remove(struct layer *layer, int number, struct err *err)
+{
+    struct err ignored;
+
+    if (discard(layer, number, err))
+        return -1;
     store_empty_trash(layer, &ignored);
     return 0;
 }
@@ -428,8 +438,11 @@ static void end(struct layer *layer)
     record->step.ended = time_of((int64_t)clock_wall_ns());
     record->step.wait_status = layer->first_status;
     if (is_empty(layer, number, &ignored) == 1) {
-        if (step_remove(layer, number, &ignored))
+        if (discard(layer, number, &ignored))
             forget(layer, number);
+        /* what the kernel has made of it takes a disk that discards at once some ms */
+        if (++layer->discarded >= DISCARDED_MAX && store_empty_trash(layer, &ignored) == 0)
+            layer->discarded = 0;
     } else {
         layer_save_step(layer, record, &ignored);
         layer_steps_changed(layer);
