@@ -85,8 +85,8 @@ pid_t run_spawn(const struct bench *bench, const char *const *argv, int in, int 
 /* A sandbox for the profile workspace-write with a restricted network. */
 struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle);
 
-/* The same, whose commands write to the layer; NULL: to the real files. */
-struct sandbox *sandbox_open_in(const struct bench *bench, bool cache_idle, struct layer *layer);
+/* The same for the workspace alone, without temporary folders; commands write to the layer (NULL: to the real files). */
+struct sandbox *sandbox_open_in(const struct bench *bench, struct layer *layer);
 
 /* One command in it, as a host would start it: stdio is /dev/null, cwd the workspace. */
 void run_start(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,

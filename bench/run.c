@@ -86,19 +86,13 @@ void run_bare_with(const struct bench *bench, const char *const *argv, char *con
         bench_fail("%s ended with status %#x", argv[0], (unsigned)status);
 }
 
-struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle)
-{
-    return sandbox_open_in(bench, cache_idle, NULL);
-}
-
-struct sandbox *sandbox_open_in(const struct bench *bench, bool cache_idle, struct layer *layer)
+static struct sandbox *open_with(const struct bench *bench, bool cache_idle, unsigned exclude,
+                                 struct layer *layer)
 {
     AUTO(access_map_done) struct access_map map = {0};
     AUTO(profile_done) struct profile profile;
     char *const roots[] = {bench->ws, NULL};
-    struct profile_workspace workspace = {
-        .network = NETWORK_RESTRICTED,
-        .exclude = layer ? PROFILE_EXCLUDE_SLASH_TMP | PROFILE_EXCLUDE_TMPDIR : 0};
+    struct profile_workspace workspace = {.network = NETWORK_RESTRICTED, .exclude = exclude};
     struct resolve_context context = {.view = &host_view_real, .workspace_roots = roots};
     struct sandbox_options options = {
         .mode = SANDBOX_REQUIRE,
@@ -119,6 +113,16 @@ struct sandbox *sandbox_open_in(const struct bench *bench, bool cache_idle, stru
     bench_check(sandbox ? 0 : -1, &err);
     bench_check(sandbox_probe(sandbox, &err), &err);
     return sandbox;
+}
+
+struct sandbox *sandbox_open(const struct bench *bench, bool cache_idle)
+{
+    return open_with(bench, cache_idle, 0, NULL);
+}
+
+struct sandbox *sandbox_open_in(const struct bench *bench, struct layer *layer)
+{
+    return open_with(bench, false, PROFILE_EXCLUDE_SLASH_TMP | PROFILE_EXCLUDE_TMPDIR, layer);
 }
 
 void run_start(const struct bench *bench, struct sandbox *sandbox, const char *const *argv,

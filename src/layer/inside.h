@@ -13,7 +13,7 @@
 #define LAYER_MOUNT_NAME "cordon-layer-" /* and the id: the source of its mounts */
 
 enum {
-    STEPS_MAX = 64,    /* more are squashed: 64 lower layers are mounted in 0.5 ms */
+    STEPS_MAX = 64,     /* more are squashed: 64 lower layers are mounted in 0.5 ms */
     STEP_NAME_MAX = 16, /* "0007" */
     DISCARDED_MAX = 64
 };
@@ -42,9 +42,10 @@ struct layer {
     bool *is_covered;       /* of each root: the map had it, so it has to be there */
     struct overlay_namespace space;
     unsigned launches; /* open */
-    unsigned discarded; /* steps without changes that are in the trash: it is emptied when many are, and at the close */
-    int first_status;  /* of the step's only command that has ended; -1 */
-    uint64_t bytes;    /* counted last, with max_bytes */
+    unsigned
+        discarded; /* steps without changes that are in the trash: it is emptied when many are, and at the close */
+    int first_status; /* of the step's only command that has ended; -1 */
+    uint64_t bytes;   /* counted last, with max_bytes */
     void (*on_quiet)(void *data, struct layer *layer);
     void *on_quiet_data;
 };
