@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 300
 
-.PHONY: build deps demo test check format bench day fuzz install uninstall dist dist-tree dist-tarball dist-deb dist-wheel dist-npm dist-twice wheel npm test-aarch64 test-packages
+.PHONY: build deps demo test check format bench day fuzz install uninstall dist dist-tree dist-tarball dist-deb dist-wheel dist-npm dist-twice wheel npm test-aarch64 test-layers test-packages
 build:
 	scripts/build
 deps:
@@ -44,6 +44,9 @@ dist-twice:
 test-aarch64:
 	scripts/deps dist
 	scripts/test-aarch64
+test-layers:
+	scripts/deps test
+	scripts/test-layers $(SYSTEMS)
 test-packages: dist
 	scripts/deps test
 	scripts/test-packages $(SYSTEMS)

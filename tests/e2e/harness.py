@@ -51,6 +51,10 @@ class Place:
         self.inside_tmp = private_tmp(self.home, self.ws) / "tmp" / self.tmp.name
         self.env = {"PATH": self.PATH, "LANG": "C",
                     "HOME": str(self.home), "TMPDIR": str(self.tmp)}
+        if "CORDON_TEST_STATE" in os.environ:  # scripts/test-layers: where layers are kept
+            state = tempfile.mkdtemp(prefix="state-", dir=os.environ["CORDON_TEST_STATE"])
+            self.cleanup.callback(shutil.rmtree, state, ignore_errors=True)
+            self.env["XDG_STATE_HOME"] = state
         self.watch = None
         self.watched = [self.ws, self.tmp, self.home, self.outside]
         self.appeared = []  # while a command ran inside, or since the last one did
