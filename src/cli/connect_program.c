@@ -53,6 +53,12 @@ static int check_run(const struct connect_options *options, struct err *err)
         return err_set(err, ERR_UNSUPPORTED,
                        "--no-audit: the log there belongs to the server's user, whose server "
                        "writes it; leave the option out");
+    if (run->layer.is_wanted || run->layer.is_undoable || run->layer.at_end ||
+        run->layer.direct.len || run->layer.has_git)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "--layer, --undo: at a server a layer is made and accepted by its clients "
+                       "(layer/create; in Python and TypeScript layers of a connection); run the "
+                       "command here, or leave the option out");
     if (run->trace_to && !run->policy.topics)
         return err_set(err, ERR_INVALID, "--trace-to needs --trace");
     return 0;

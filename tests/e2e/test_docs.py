@@ -252,7 +252,7 @@ def test_mistakes_would_be_found(table):
 # --- examples of --help and of man pages
 
 STAND_INS = ("make", "npm", "pytest", "cmake", "nano", "less", "jq", "agent-step", "check", "claude", "codex")  # what is tried is Cordon
-APART = ("--follow", "EDITOR", "connect", "serve", "--listen", "codex exec")  # until Ctrl-C, or at a server: test_cli_log.py, test_connect.py
+APART = (" -i", "--follow", "EDITOR", "connect", "serve", "--listen", "codex exec")  # until Ctrl-C, or at a server: test_cli_log.py, test_connect.py
 
 
 @pytest.fixture
@@ -291,11 +291,17 @@ def examples_of_page(page):
     return [text] if "<<" in text else text.splitlines()
 
 
+WITH_LAYER = re.compile(r"^cordon (layers|changes|diff|accept|drop|undo)\b")
+LAYER_MAKERS = ["cordon run -q --layer=agent -- sh -c 'mkdir -p src build; date +%N > src/main.c; date > build/x'"] * 2
+
+
 def play(lines, scene):
     project, env = scene
     for line in lines:
         if any(word in line for word in APART):
             continue
+        for before in LAYER_MAKERS + ["cordon accept agent --all"] * ("undo" in line) if WITH_LAYER.match(line) else []:
+            subprocess.run(["sh", "-c", before], cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=60)
         ran = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=project, env=env, stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, errors="replace", timeout=60)
         taken = ran.returncode not in (125, 126, 127) or "config init" in line and "is there" in ran.stderr
@@ -303,7 +309,7 @@ def play(lines, scene):
 
 
 @pytest.mark.parametrize("name", ["", "run", "script", "patch", "explain", "learn", "doctor", "log", "rules", "config", "presets", "mcp", "integrate",
-                                  "version", "help"])
+                                  "version", "help", "layers", "changes", "diff", "accept", "drop", "undo"])
 def test_examples_of_help_run(name, scene):
     lines = examples_of_help([name] if name else [])
     assert lines
