@@ -1,11 +1,14 @@
 /* cordon-asker: a command in a sandbox whose questions somebody answers over a descriptor.
  *
- *     cordon-asker FD [write=PATH] [read=PATH] [deny=PATH] [ask=PATH] [held=PATH] [own=PATH] [nested] [judge] -- PROGRAM...
+ *     cordon-asker FD [write=PATH] [read=PATH] [deny=PATH] [ask=PATH] [held=PATH] [own=PATH] [nested] [judge] [layer] -- PROGRAM...
  *
  * It says, one line each: "asked ID CALL PID\tPATH\tOTHER\tCOVERS\tOTHER-COVERS", "withdrawn ID",
  * "done ID ERRNO\tPATH", "denied ERRNO\tPATH", "exited STATUS"; and takes "yes ID" and "no ID". The
- * command has its standard streams. Everything may be read but what is denied. */
+ * command has its standard streams. Everything may be read but what is denied. With `layer` what is written is in a change layer
+ * until the command has ended, and then accepted. */
 #include "base/auto.h"
+#include "layer/accept.h"
+#include "layer/layer.h"
 #include "policy/access.h"
 #include "sandbox/sandbox.h"
 
@@ -123,6 +126,30 @@ static int watch(struct launch *launch, int talk)
     return WIFEXITED(report.wait_status) ? WEXITSTATUS(report.wait_status) : 1;
 }
 
+static struct layer *lay(struct access_map *map, struct sandbox_options *options)
+{
+    const struct layer_options made = {.held_by = "cordon-asker"};
+    struct err err;
+    struct layer *layer = layer_create(&made, &err);
+
+    if (!layer || layer_cover(layer, map, &err))
+        die("the layer", &err);
+    options->view = layer_view(layer);
+    return layer;
+}
+
+static void accept_all(struct layer *layer)
+{
+    const struct accept_request request = {.flags = ACCEPT_FORCE | ACCEPT_MARKED};
+    struct accept_result result = {0};
+    struct err err;
+
+    if (change_accept(layer, &request, &result, &err))
+        die("accepting", &err);
+    accept_result_done(&result);
+    layer_close(layer);
+}
+
 int main(int argc, char **argv)
 {
     struct access_map map = {.restricted = true, .network = NETWORK_ENABLED};
@@ -133,6 +160,8 @@ int main(int argc, char **argv)
                                       .own_paths = own};
     struct launch launch = {0};
     struct sandbox *sandbox;
+    struct layer *layer = NULL;
+    bool is_layered = false;
     size_t owns = 0;
     struct err err;
     int at = 2, status;
@@ -147,6 +176,8 @@ int main(int argc, char **argv)
             options.allow_nested_namespaces = true;
         else if (strcmp(argv[at], "judge") == 0)
             options.watch |= WATCH_JUDGE;
+        else if (strcmp(argv[at], "layer") == 0)
+            is_layered = true;
         else if (strcmp(argv[at], "restricted") == 0)
             map.network = NETWORK_RESTRICTED;
         else
@@ -155,6 +186,8 @@ int main(int argc, char **argv)
     if (at + 1 >= argc || fcntl(talk, F_SETFD, FD_CLOEXEC))
         die("usage: FD [write=PATH...] -- PROGRAM...", NULL);
     access_map_sort(&map);
+    if (is_layered)
+        layer = lay(&map, &options);
     sandbox = sandbox_new(&options, &err);
     if (!sandbox)
         die("the sandbox", &err);
@@ -169,6 +202,8 @@ int main(int argc, char **argv)
     status = watch(&launch, talk);
     launch_done(&launch);
     sandbox_free(sandbox);
+    if (layer)
+        accept_all(layer);
     access_map_done(&map);
     return status;
 }

@@ -13,7 +13,7 @@ import pytest
 
 import identity
 from processes import children, name_of
-from stage import BUILD, TRIES, WAIT, Stage
+from stage import BUILD, IN_LAYER, TRIES, WAIT, Stage
 
 ASKER = BUILD / "tests/escape/cordon-asker"
 NAMES = [name for name in identity.here() if identity.has_namespaces(name)]  # who can play
@@ -71,7 +71,7 @@ class Asking:
             words = []
         else:
             words = [f"write={stage.ws}", f"held={stage.ws}/.git", f"deny={stage.out}/secret",
-                     f"own={stage.out}/own", *words]
+                     f"own={stage.out}/own", *(["layer"] if IN_LAYER else []), *words]
         kwargs.setdefault("stdin", subprocess.DEVNULL)
         self.process = subprocess.Popen(
             [ASKER, str(theirs.fileno()), *map(str, words), "--", *map(str, argv)],

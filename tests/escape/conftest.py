@@ -9,6 +9,8 @@ and as an ordinary user; and for both once more where no user namespace is to be
     CORDON_TRIES=1000000    how often each race with the guard is tried (400; a million takes some eight
                             minutes each): scripts/pytest tests/escape -k races --timeout 0
 
+    CORDON_IN_LAYER=1       every command in a change layer, of which all is accepted when it has ended
+
 While commands run inside, watch.py sees every name that comes to be in the workspace, $TMPDIR and
 (as root) /tmp: one that the attacks do not speak of is Cordon's own, and a failure.
 """

@@ -30,6 +30,7 @@ CORDON = BUILD / "src/cli/cordon"
 LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
 GUARD = BUILD / "src/guard/cordon-guard"
 WAIT = 20  # seconds for anything that must happen
+IN_LAYER = os.environ.get("CORDON_IN_LAYER") == "1"  # every command that can be runs in a change layer
 TRIES = int(os.environ.get("CORDON_TRIES", "400"))  # of each race; a million takes half an hour
 
 
@@ -53,6 +54,13 @@ def is_attacks(path, top):
 def is_hidden(path):
     """Kept by Cordon where no command sees it, also when that lies in what it may write."""
     return ".cache/cordon/tmp/" in str(path)
+
+
+def in_layer(flags):
+    """What makes a command of these flags write to a layer, of which all is taken when it has ended: so whatever it
+    achieves is there as without, and what it plants the next one finds."""
+    has_none = {"disabled", "landlock", "off", "danger-full-access", "read-only"} & set(flags)
+    return ["--undo"] if IN_LAYER and not has_none and "--layer" not in flags else []
 
 
 class Unavailable(Exception):
@@ -241,7 +249,7 @@ class Stage:
             return [str(word) for word in bare] + argv
         if self.helper:
             return self.helper_command(argv, cordon)
-        flags = [str(flag) for flag in [*self.flags, *cordon]]
+        flags = [str(flag) for flag in [*in_layer([*self.flags, *cordon]), *self.flags, *cordon]]
         return [str(CORDON), "run", *flags, "--", *argv]
 
     def helper_command(self, argv, cordon):

@@ -1,8 +1,8 @@
 /* Mounting overlays where nobody lives.
  *
  *     clone(NEWUSER | NEWNS)  or  setns(users), unshare(NEWNS)
- *       -> for each: open root, lowers, upper and work; fsopen .. fsmount; move_mount over the root;
- *          what is real is put back over its name
+ *       -> for each: open root, lowers, upper and work; fsopen .. fsmount
+ *       -> for each: move_mount over the root; what is real is put back over its name
  *       -> open /proc/self/ns/user and mnt for the caller, and end
  *
  * The process that does it is a child in our memory and with our descriptors (clone_child.h): what it opens stays open when
@@ -63,6 +63,12 @@ enum {
     MOUNTS_MAX_BYTES = 4 << 20,
 };
 
+/* An overlay that is mounted nowhere yet, and the directory for it; -1 each before. */
+struct made_mount {
+    int root;
+    int mount;
+};
+
 /* Given to the child, and what it says. */
 struct work {
     const struct overlay *overlays;
@@ -74,7 +80,8 @@ struct work {
     pid_t caller;
     struct identity identity;
     struct overlay_namespace made;
-    int *open; /* for what is open while one is mounted */
+    struct made_mount *mounts; /* of each overlay */
+    int *open;                 /* for what is open while one is made: its lowers, upper and work */
     size_t open_len;
     char *options;
     const struct overlay *failed;
@@ -98,8 +105,8 @@ static void close_kept(struct work *work)
         close(work->open[--work->open_len]);
 }
 
-/* No link may be on the way; the descriptor is closed with the others. */
-static int open_dir(struct work *work, const char *path)
+/* No link may be on the way. */
+static int open_path(struct work *work, const char *path)
 {
     const struct sys_open_how how = {
         .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -107,9 +114,15 @@ static int open_dir(struct work *work, const char *path)
     };
     const int fd = sys_openat2(AT_FDCWD, path, &how);
 
-    if (fd < 0)
-        return err_sys(work->err, "opening %s (no link may be on the way)", path);
-    return keep_open(work, fd);
+    return fd < 0 ? err_sys(work->err, "opening %s (no link may be on the way)", path) : fd;
+}
+
+/* The descriptor is closed with the others. */
+static int open_dir(struct work *work, const char *path)
+{
+    const int fd = open_path(work, path);
+
+    return fd < 0 ? -1 : keep_open(work, fd);
 }
 
 static int config(int fs, unsigned command, const char *key, const void *value, int number)
@@ -143,10 +156,9 @@ static int add_dir(int fs, const char *key, int dir)
     return config(fs, K_FSCONFIG_SET_STRING, key, path, 0);
 }
 
-/* All directories are in work->open: the root, the lowers, upper and work. */
-static int configure(struct work *work, int fs)
+static int configure(struct work *work, int fs, int root)
 {
-    const size_t lowers = work->open_len - 3;
+    const size_t lowers = work->open_len - 2;
 
     if (config(fs, K_FSCONFIG_SET_STRING, "source",
                work->failed->name ? work->failed->name : "cordon-layer", 0) ||
@@ -154,37 +166,51 @@ static int configure(struct work *work, int fs)
         config(fs, K_FSCONFIG_SET_FLAG, "volatile", NULL, 0))
         return -1;
     for (size_t i = 0; i <= lowers; i++)
-        if (add_dir(fs, "lowerdir+", work->open[i == lowers ? 0 : i + 1]))
+        if (add_dir(fs, "lowerdir+", i == lowers ? root : work->open[i]))
             return -1;
-    return add_dir(fs, "upperdir", work->open[lowers + 1]) ||
-                   add_dir(fs, "workdir", work->open[lowers + 2])
+    return add_dir(fs, "upperdir", work->open[lowers]) ||
+                   add_dir(fs, "workdir", work->open[lowers + 1])
                ? -1
                : 0;
 }
 
-/* Before Linux 6.7. The mount is opened again: nobody else is in this namespace. */
-static int mount_by_options(struct work *work, const char *root)
+/* A copy of the mounts at `fd` that is mounted nowhere. */
+static int copy_mounts(int fd)
 {
-    const size_t lowers = work->open_len - 3;
+    return sys_fault() ? -1
+                       : (int)syscall(K_SYS_OPEN_TREE, fd, "",
+                                      K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC | K_AT_EMPTY_PATH |
+                                          K_AT_RECURSIVE);
+}
+
+/* Before Linux 6.7, where it is mounted at once: a copy of it, and it is taken away. Nobody else is in this namespace. */
+static int mount_by_options(struct work *work, int root)
+{
+    const size_t lowers = work->open_len - 2;
     size_t len = (size_t)snprintf(work->options, OPTIONS_MAX, "userxattr,volatile,lowerdir=");
+    AUTO_CLOSE int mounted = -1;
     char place[32];
+    int copy;
 
     for (size_t i = 0; i <= lowers && len < OPTIONS_MAX; i++)
         len += (size_t)snprintf(work->options + len, OPTIONS_MAX - len, "%s/proc/self/fd/%d",
-                                i ? ":" : "", work->open[i == lowers ? 0 : i + 1]);
+                                i ? ":" : "", i == lowers ? root : work->open[i]);
     if (len < OPTIONS_MAX)
         len += (size_t)snprintf(work->options + len, OPTIONS_MAX - len,
                                 ",upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d",
-                                work->open[lowers + 1], work->open[lowers + 2]);
+                                work->open[lowers], work->open[lowers + 1]);
     if (len >= OPTIONS_MAX) {
         errno = E2BIG;
         return -1;
     }
-    snprintf(place, sizeof place, "/proc/self/fd/%d", work->open[0]);
+    snprintf(place, sizeof place, "/proc/self/fd/%d", root);
     if (sys_fault() || mount(work->failed->name ? work->failed->name : "cordon-layer", place,
                              "overlay", MS_NODEV | MS_NOSUID, work->options))
         return -1;
-    return open_dir(work, root);
+    mounted = open_path(work, work->failed->root);
+    copy = mounted < 0 ? -1 : copy_mounts(mounted);
+    umount2(work->failed->root, MNT_DETACH);
+    return copy;
 }
 
 /* As far as the directory's own mount goes. */
@@ -200,11 +226,10 @@ static uint64_t attributes(int root)
     return fs.f_flags & MS_RDONLY ? ret | K_MOUNT_ATTR_RDONLY : ret;
 }
 
-/* Mounts what is in work->open over the first of it; a descriptor of the mount, kept open. */
-static int mount_open(struct work *work)
+/* The overlay over `root` of what is in work->open, mounted nowhere yet. */
+static int mount_new(struct work *work, int root)
 {
-    const char *root = work->failed->root;
-    const int at = work->open[0];
+    const char *path = work->failed->root;
     int fs = sys_fault() ? -1 : (int)syscall(K_SYS_FSOPEN, "overlay", K_FSOPEN_CLOEXEC);
     bool is_old = false;
     int fd = -1;
@@ -212,28 +237,20 @@ static int mount_open(struct work *work)
     work->is_refused = true;
     if (fs < 0)
         return err_sys(work->err, "opening the overlay file system");
-    if (configure(work, fs))
+    if (configure(work, fs, root))
         is_old = errno == EINVAL;
     else if (config(fs, K_FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
         fd = sys_fault()
                  ? -1
-                 : (int)syscall(K_SYS_FSMOUNT, fs, K_FSMOUNT_CLOEXEC, (unsigned)attributes(at));
+                 : (int)syscall(K_SYS_FSMOUNT, fs, K_FSMOUNT_CLOEXEC, (unsigned)attributes(root));
     if (fd < 0) {
-        err_sys(work->err, "mounting an overlay over %s", root);
+        err_sys(work->err, "mounting an overlay over %s", path);
         read_words(work, fs);
     }
     close(fs);
     if (is_old && (fd = mount_by_options(work, root)) < 0)
-        return err_sys(work->err, "mounting an overlay over %s", root);
-    if (fd < 0)
-        return -1;
-    work->is_refused = false;
-    if (is_old)
-        return fd;
-    keep_open(work, fd);
-    if (sys_fault() || syscall(K_SYS_MOVE_MOUNT, fd, "", at, "",
-                               K_MOVE_MOUNT_F_EMPTY_PATH | K_MOVE_MOUNT_T_EMPTY_PATH))
-        return err_sys(work->err, "mounting at %s", root);
+        return err_sys(work->err, "mounting an overlay over %s", path);
+    work->is_refused = fd < 0;
     return fd;
 }
 
@@ -260,10 +277,7 @@ static int show_real(int root, int mounted, const char *path, struct err *err)
 
     if (from < 0 || to < 0)
         return from == -1 || to == -1 ? -1 : 0;
-    copy = sys_fault() ? -1
-                       : (int)syscall(K_SYS_OPEN_TREE, from, "",
-                                      K_OPEN_TREE_CLONE | K_OPEN_TREE_CLOEXEC | K_AT_EMPTY_PATH |
-                                          K_AT_RECURSIVE);
+    copy = copy_mounts(from);
     if (copy < 0)
         return err_sys(err, "taking %s as it really is", path);
     if (sys_fault() || syscall(K_SYS_MOVE_MOUNT, copy, "", to, "",
@@ -277,16 +291,15 @@ static const char *below(const char *root, const char *path)
     return root[1] ? path + strlen(root) + 1 : path + 1;
 }
 
-static int mount_one(struct work *work, const struct overlay *overlay)
+static int make_one(struct work *work, const struct overlay *overlay, struct made_mount *made)
 {
-    const int root = open_dir(work, overlay->root);
     struct stat st;
-    int fd;
 
     work->failed = overlay;
-    if (root < 0)
+    made->root = open_path(work, overlay->root);
+    if (made->root < 0)
         return -1;
-    if (fstat(root, &st))
+    if (fstat(made->root, &st))
         return err_sys(work->err, "looking at %s", overlay->root);
     if (st.st_dev != overlay->dev || st.st_ino != overlay->ino)
         return err_set(work->err, ERR_CONFLICT, "%s is another directory than it was",
@@ -296,13 +309,18 @@ static int mount_one(struct work *work, const struct overlay *overlay)
             return -1;
     if (open_dir(work, overlay->upper) < 0 || open_dir(work, overlay->work) < 0)
         return -1;
-    fd = mount_open(work);
-    if (fd < 0)
-        return -1;
+    made->mount = mount_new(work, made->root);
+    return made->mount < 0 ? -1 : 0;
+}
+
+static int show_one(struct work *work, const struct overlay *overlay, const struct made_mount *made)
+{
+    if (sys_fault() || syscall(K_SYS_MOVE_MOUNT, made->mount, "", made->root, "",
+                               K_MOVE_MOUNT_F_EMPTY_PATH | K_MOVE_MOUNT_T_EMPTY_PATH))
+        return err_sys(work->err, "mounting at %s", overlay->root);
     for (const char *const *real = overlay->real; real && *real; real++)
-        if (show_real(root, fd, below(overlay->root, *real), work->err))
+        if (show_real(made->root, made->mount, below(overlay->root, *real), work->err))
             return err_wrap(work->err, "in the layer over %s", overlay->root);
-    work->failed = NULL;
     return 0;
 }
 
@@ -315,16 +333,21 @@ static int open_made(struct work *work)
     return 0;
 }
 
-/* In the new namespaces, with the ids mapped. */
+/* In the new namespaces, with the ids mapped. None is mounted before all are made: one may lie over where the uppers of
+ * another are. */
 static int mount_all(struct work *work)
 {
     for (size_t i = 0; i < work->len; i++) {
-        const int status = mount_one(work, &work->overlays[i]);
+        const int status = make_one(work, &work->overlays[i], &work->mounts[i]);
 
         close_kept(work);
         if (status)
             return -1;
     }
+    work->failed = NULL;
+    for (size_t i = 0; i < work->len; i++)
+        if (show_one(work, &work->overlays[i], &work->mounts[i]))
+            return -1;
     return open_made(work);
 }
 
@@ -517,7 +540,7 @@ static size_t most_dirs(const struct overlay *overlays, size_t len)
             count++;
         most = count > most ? count : most;
     }
-    return most + 4; /* root, upper, work and the mount */
+    return most + 2; /* upper and work */
 }
 
 /* Runs `child` with all signals blocked; -1 with errno when there is none. */
@@ -548,17 +571,21 @@ int overlay_mount(const struct overlay *overlays, size_t len, int users,
                   struct overlay_namespace *ret, struct err *err)
 {
     AUTO_FREE int *open = alloc_zero(most_dirs(overlays, len), sizeof *open);
+    AUTO_FREE struct made_mount *mounts = alloc_zero(len + 1, sizeof *mounts);
     AUTO_FREE char *options = alloc_zero(OPTIONS_MAX, 1);
     struct work work = {.overlays = overlays,
                         .len = len,
                         .users = users,
                         .gate = -1,
                         .made = {-1, -1},
+                        .mounts = mounts,
                         .open = open,
                         .options = options,
                         .err = err};
     AUTO_CLOSE int gate = -1;
 
+    for (size_t i = 0; i < len; i++)
+        mounts[i] = (struct made_mount){-1, -1};
     *ret = work.made;
     *err = (struct err){0};
     identity_init(&work.identity);
@@ -575,6 +602,10 @@ int overlay_mount(const struct overlay *overlays, size_t len, int users,
         work.status = err_sys(err, "making the layer's namespaces");
     }
     close_kept(&work);
+    for (size_t i = 0; i < len; i++) {
+        auto_close(&mounts[i].root);
+        auto_close(&mounts[i].mount);
+    }
     if (work.status == 0) {
         *ret = work.made;
         return 0;

@@ -376,6 +376,47 @@ static void test_files_of_others(void **state)
     assert_int_equal(st.st_uid, 1500);
 }
 
+static void write_both(void)
+{
+    put(tree.root, "new", "in the root");
+    put(tree.git, "new", "in another");
+}
+
+/* One lies over where the uppers of both are; the other has its own below that. */
+static void test_over_the_uppers(void **state)
+{
+    AUTO_FREE char *other = made_dir(tree.scratch, "other");
+    AUTO_FREE char *kept = made_dir(other, "kept");
+    const char *lowers[3];
+    struct overlay overlays[2] = {over_root(0, lowers, NULL), over_root(0, lowers, NULL)};
+    struct overlay_namespace space;
+    char *paths[4];
+    struct stat st;
+    struct err err;
+
+    for (int i = 0; i < 4; i++) {
+        AUTO_FREE char *name = alloc_strf("%d", i);
+
+        paths[i] = made_dir(kept, name);
+    }
+    overlays[0] = (struct overlay){.root = other, .upper = paths[0], .work = paths[1]};
+    assert_int_equal(stat(other, &st), 0);
+    overlays[0].dev = st.st_dev;
+    overlays[0].ino = st.st_ino;
+    overlays[1].upper = paths[2];
+    overlays[1].work = paths[3];
+    if (overlay_mount(overlays, 2, -1, &space, &err))
+        skip_without(&err);
+    inside(&space, write_both);
+    overlay_close(&space);
+    expect_text(tree.root, "new", NULL);
+    expect_text(paths[2], "new", "in the root");
+    open_work(paths[1]);
+    open_work(paths[3]);
+    for (int i = 0; i < 4; i++)
+        free(paths[i]);
+}
+
 static void again(void)
 {
     teardown(NULL);
@@ -431,6 +472,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_mount_below, setup, teardown),
         cmocka_unit_test_setup_teardown(test_probe, setup, teardown),
         cmocka_unit_test_setup_teardown(test_files_of_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_over_the_uppers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_faults, setup, teardown),
     };
 
