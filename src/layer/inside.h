@@ -99,6 +99,9 @@ int store_step_number(const char *text, const char *suffix);
 
 const char *store_boot(void); /* this boot's id; static */
 
+/* 1: the step has something of the root that a command wrote; 0: nothing, or directories alone that it went through. */
+int store_has_written(const struct layer *layer, size_t root, int step, struct err *err);
+
 /* The bytes that the steps of the layer have on the disk. */
 int store_count_bytes(const struct layer *layer, uint64_t *ret, struct err *err);
 
@@ -116,9 +119,6 @@ char *layer_holder(const struct layer *layer);
 
 struct layer *layer_open_at(int base, const char *base_path, const char *id, enum layer_use use,
                             const char *held_by, struct err *err);
-
-/* Removes what is left of layers that are gone. */
-void layer_sweep(int base);
 
 /* Moves an empty layer, which has no step yet, to another folder of layers. */
 int layer_move(struct layer *layer, enum store_base base, struct err *err);

@@ -550,19 +550,31 @@ static int check_name(const char *name, struct err *err)
     return 0;
 }
 
+/* Nothing can be kept there, through nobody's fault. What is wrong with a folder of ours is told instead. */
+static bool is_no_place(const struct err *err)
+{
+    return err->code == ERR_NOT_FOUND ||
+           (err->code == ERR_SYSTEM &&
+            (err->sys == EROFS || err->sys == EACCES || err->sys == ENOENT || err->sys == ENOSPC ||
+             err->sys == EDQUOT));
+}
+
 static struct layer *make_anywhere(const char *held_by, struct err *err)
 {
-    struct layer *layer = NULL;
     struct err first = {0};
 
-    for (int base = 0; !layer && base < STORE_BASES; base++) {
-        layer = make_folder(base, NULL, held_by, err);
-        if (!layer && base == STORE_STATE)
+    for (int base = 0; base < STORE_BASES; base++) {
+        struct layer *layer = make_folder((enum store_base)base, NULL, held_by, err);
+
+        if (layer)
+            return layer;
+        if (base == STORE_STATE)
             first = *err;
+        if (!is_no_place(err))
+            break;
     }
-    if (!layer)
-        *err = first;
-    return layer;
+    *err = first;
+    return NULL;
 }
 
 struct layer *layer_create(const struct layer_options *options, struct err *err)

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "layer/accept.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -63,13 +64,19 @@ struct listing {
     struct strv *problems;
 };
 
-static int count_entry(void *data, const char *name)
+/* Those that can be undone. */
+static size_t count_accepts(const struct layer *layer)
 {
-    size_t *count = data;
+    struct accept_info *accepts = NULL;
+    size_t len = 0, count = 0;
+    struct err ignored;
 
-    if (store_step_number(name, ""))
-        ++*count;
-    return 0;
+    if (layer_accepts(layer, &accepts, &len, &ignored))
+        return 0;
+    for (size_t i = 0; i < len; i++)
+        count += !accepts[i].is_undone;
+    free(accepts);
+    return count;
 }
 
 static void describe(const struct layer *layer, bool counts_bytes, struct layer_info *ret)
@@ -97,7 +104,7 @@ static void describe(const struct layer *layer, bool counts_bytes, struct layer_
 
         ret->used = step->ended.tv_sec ? step->ended : step->begun;
     }
-    store_list(layer->fd, "accepted", count_entry, &ret->accepts, &ignored);
+    ret->accepts = count_accepts(layer);
     if (counts_bytes && store_count_bytes(layer, &ret->bytes, &ignored))
         ret->bytes = 0;
 }
@@ -266,29 +273,84 @@ struct layer *layer_open(const char *name, const char *cwd, enum layer_use use, 
 
 /* --- those that nobody wants --- */
 
+static bool has_changes(const struct layer *layer)
+{
+    struct err ignored;
+
+    for (size_t i = 0; i < layer->records_len; i++)
+        for (size_t root = 0; root < layer->record.roots_len; root++)
+            if (store_has_written(layer, root, layer->records[i].step.number, &ignored))
+                return true;
+    return false;
+}
+
+/* 1: it is gone. */
+static int prune(const struct layer_info *info, bool with_changes, struct err *err)
+{
+    struct err why;
+    struct layer *layer = open_by_id(info->id, LAYER_CHANGE, "cordon layers", &why);
+
+    if (!layer && (why.code == ERR_BUSY || why.code == ERR_NOT_FOUND))
+        return 0;
+    if (!layer) {
+        *err = why;
+        return -1;
+    }
+    if (!with_changes && has_changes(layer)) {
+        layer_close(layer);
+        return 0;
+    }
+    return layer_remove(layer, err) ? -1 : 1;
+}
+
+static int sweep_name(void *data, const char *name)
+{
+    const int *base = data;
+    size_t len = strlen(name);
+    struct err ignored;
+    AUTO_CLOSE int fd = -1;
+
+    if (name[0] != '.' || len < RECORD_ID_LEN || !str_ends(name, ".gone"))
+        return 0;
+    fd = store_open_layer(*base, name, &ignored);
+    if (fd >= 0 && store_drain(fd, &ignored) == 0)
+        unlinkat(*base, name, AT_REMOVEDIR);
+    return 0;
+}
+
+/* What is left of layers whose removal was cut short. */
+static void sweep(void)
+{
+    for (int place = 0; place < STORE_BASES; place++) {
+        AUTO_FREE char *path = NULL;
+        struct err ignored;
+        AUTO_CLOSE int base = store_open_base((enum store_base)place, false, &path, &ignored);
+
+        if (base >= 0)
+            store_list(base, ".", sweep_name, &base, &ignored);
+    }
+}
+
 int layers_prune(uint64_t age_s, bool with_changes, struct strv *ret_gone, struct err *err)
 {
     AUTO(layer_infos_done) struct layer_infos infos = {0};
     AUTO(strv_done) struct strv problems = {0};
     int64_t before = (int64_t)(clock_wall_ns() / CLOCK_NS_PER_S) - (int64_t)age_s;
 
+    sweep();
     if (layers_list(false, &infos, &problems, err))
         return -1;
     for (size_t i = 0; i < infos.len; i++) {
         const struct layer_info *info = &infos.items[i];
-        struct layer *layer;
+        int gone;
 
-        if (info->used.tv_sec > before || info->held_by || (info->steps && !with_changes))
+        if (info->used.tv_sec > before || info->held_by)
             continue;
-        layer = open_by_id(info->id, LAYER_CHANGE, "cordon layers", err);
-        if (!layer) {
-            if (err->code == ERR_BUSY || err->code == ERR_NOT_FOUND)
-                continue;
+        gone = prune(info, with_changes, err);
+        if (gone < 0)
             return -1;
-        }
-        if (layer_remove(layer, err))
-            return -1;
-        strv_push(ret_gone, info->name ? info->name : info->id);
+        if (gone)
+            strv_push(ret_gone, info->name ? info->name : info->id);
     }
     return 0;
 }

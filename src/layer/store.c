@@ -24,10 +24,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define TRASH "trash"
@@ -405,88 +407,121 @@ int store_empty_trash(const struct layer *layer, struct err *err)
     return 0;
 }
 
-/* --- how much it is --- */
+/* --- what it has --- */
 
 /* One walk over a tree, with one descriptor: names of folders that are still to be walked are kept by level, and going
  * up is "..", since nobody else moves what lies here. */
-struct level {
-    struct strv names;
-};
-
-struct count {
+struct walk {
     int dir;
     uint64_t bytes;
-    struct level *levels;
+    bool seeks; /* ends at the first thing that a command wrote */
+    bool has_found;
+    struct strv *levels;
     size_t len, cap;
 };
 
-static int count_one(void *data, const char *name)
+/* A directory that came from below, with something in it, is none. */
+static bool is_written(const struct walk *walk, const char *name, const struct stat *st)
 {
-    struct count *count = data;
+    char path[64 + NAME_MAX], value[8];
+
+    if (!S_ISDIR(st->st_mode))
+        return true;
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", walk->dir, name);
+    return lgetxattr(path, "user.overlay.opaque", value, sizeof value) > 0 ||
+           lgetxattr(path, "user.overlay.origin", NULL, 0) < 0;
+}
+
+static int walk_name(void *data, const char *name)
+{
+    struct walk *walk = data;
     struct stat st;
 
-    if (fstatat(count->dir, name, &st, AT_SYMLINK_NOFOLLOW))
+    if (fstatat(walk->dir, name, &st, AT_SYMLINK_NOFOLLOW))
         return 0;
-    count->bytes += (uint64_t)st.st_blocks * 512;
+    if (walk->seeks && is_written(walk, name, &st)) {
+        walk->has_found = true;
+        return 1;
+    }
+    walk->bytes += (uint64_t)st.st_blocks * 512;
     if (S_ISDIR(st.st_mode))
-        strv_push(&count->levels[count->len - 1].names, name);
+        strv_push(&walk->levels[walk->len - 1], name);
     return 0;
 }
 
-static void count_folder(struct count *count)
+static void walk_folder(struct walk *walk)
 {
     struct err ignored; /* of a mode that keeps us out */
 
-    count->levels = alloc_grow(count->levels, count->len, &count->cap, sizeof *count->levels);
-    count->levels[count->len++] = (struct level){0};
-    store_list(count->dir, ".", count_one, count, &ignored);
+    walk->levels = alloc_grow(walk->levels, walk->len, &walk->cap, sizeof *walk->levels);
+    walk->levels[walk->len++] = (struct strv){0};
+    store_list(walk->dir, ".", walk_name, walk, &ignored);
 }
 
-static int step_to(struct count *count, const char *name)
+static int walk_to(struct walk *walk, const char *name)
 {
-    int fd = open_dir(count->dir, name);
+    int fd = open_dir(walk->dir, name);
 
     if (fd < 0)
         return -1;
-    close(count->dir);
-    count->dir = fd;
+    close(walk->dir);
+    walk->dir = fd;
     return 0;
 }
 
-static int count_tree(struct count *count, struct err *err)
+static int walk_levels(struct walk *walk, struct err *err)
 {
-    count_folder(count);
-    while (count->len) {
-        struct strv *names = &count->levels[count->len - 1].names;
+    walk_folder(walk);
+    while (walk->len && !walk->has_found) {
+        struct strv *names = &walk->levels[walk->len - 1];
 
         if (names->len) {
             AUTO_FREE char *name = names->items[--names->len];
 
             names->items[names->len] = NULL;
-            if (step_to(count, name) == 0)
-                count_folder(count);
+            if (walk_to(walk, name) == 0)
+                walk_folder(walk);
             continue;
         }
         strv_done(names);
-        if (--count->len && step_to(count, ".."))
-            return err_sys(err, "counting what a layer has");
+        if (--walk->len && walk_to(walk, ".."))
+            return err_sys(err, "looking at what a layer has");
     }
     return 0;
 }
 
+/* Takes the descriptor over. */
+static int walk_tree(struct walk *walk, struct err *err)
+{
+    int result = walk_levels(walk, err);
+
+    for (size_t i = 0; i < walk->len; i++)
+        strv_done(&walk->levels[i]);
+    free(walk->levels);
+    close(walk->dir);
+    return result;
+}
+
 int store_count_bytes(const struct layer *layer, uint64_t *ret, struct err *err)
 {
-    struct count count = {.dir = open_dir(layer->fd, "roots")};
-    int result;
+    struct walk walk = {.dir = open_dir(layer->fd, "roots")};
 
-    if (count.dir < 0)
-        return errno == ENOENT ? (*ret = 0), 0 : err_sys(err, "counting what a layer has");
-    result = count_tree(&count, err);
-    for (size_t i = 0; i < count.len; i++)
-        strv_done(&count.levels[i].names);
-    free(count.levels);
-    close(count.dir);
-    if (result == 0)
-        *ret = count.bytes;
-    return result;
+    if (walk.dir < 0 && errno != ENOENT)
+        return err_sys(err, "looking at what a layer has");
+    if (walk.dir >= 0 && walk_tree(&walk, err))
+        return -1;
+    *ret = walk.bytes;
+    return 0;
+}
+
+int store_has_written(const struct layer *layer, size_t root, int step, struct err *err)
+{
+    struct walk walk = {.seeks = true};
+    char name[STORE_NAME_MAX];
+
+    store_step_dir(root, step, "up", name);
+    walk.dir = open_dir(layer->fd, name);
+    if (walk.dir < 0)
+        return errno == ENOENT ? 0 : err_sys(err, "looking at what a layer has");
+    return walk_tree(&walk, err) ? -1 : walk.has_found;
 }
