@@ -142,16 +142,19 @@ static int install_run(char **argv, struct mcp_run_options *options)
     if (has_of_server(options))
         return console_failf("--listen, --session-idle and --ws-auth are for the server: start it "
                              "with them, and tell clients of it by cordon mcp install --url");
-    if (options->layer || options->at_end)
-        return console_failf(
-            "cordon mcp install writes no --layer: put layer = \"new\" below [mcp] of "
-            "config.toml, or --layer into the entry's args yourself");
+    if (options->at_end || (options->layer && options->install.url))
+        return console_failf(options->at_end
+                                 ? "cordon mcp install writes no --at-end: put at_end below "
+                                   "[mcp] of config.toml"
+                                 : "--layer is for the server: start it with that");
+    server.layer = options->layer;
     server.profile = options->policy.profile;
     server.config = options->policy.config;
     if (has_more_than_profile(&options->policy))
-        return console_failf("cordon mcp install writes --profile and --config into the client's "
-                             "entry: put other permissions "
-                             "into a profile of config.toml, or into the entry's args yourself");
+        return console_failf(
+            "cordon mcp install writes --profile, --config and --layer into the client's "
+            "entry: put other permissions "
+            "into a profile of config.toml, or into the entry's args yourself");
     return mcp_install(&options->install, &server, *client);
 }
 

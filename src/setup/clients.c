@@ -171,6 +171,10 @@ static json_t *arguments(const struct client_server *server)
         json_array_append_new(args, json_string("--config"));
         json_array_append_new(args, json_string(server->config));
     }
+    if (server->layer)
+        json_array_append_new(args, str_eq(server->layer, "new")
+                                        ? json_string("--layer")
+                                        : json_sprintf("--layer=%s", server->layer));
     return args;
 }
 

@@ -35,6 +35,7 @@ struct client_server {
     const char *token_env; /* with `url`: the variable that has the token; NULL: none is sent */
     const char *profile;   /* NULL: what the configuration says */
     const char *config;    /* NULL: where it usually is */
+    const char *layer;     /* "new", or the name of one; NULL: what the configuration says */
     bool is_approved;      /* the client need not ask before it calls a tool */
 };
 

@@ -138,6 +138,11 @@ def test_what_the_server_is_to_get_is_looked_at(place):
     place.config("[permissions.mine]\nextends = ':workspace'\n", "ws/other.toml")
     call(place, "mcp install", "claude", "--config", "other.toml", "--profile", "mine")
     assert read(place.home / ".claude.json")[0]["args"] == ["mcp", "--profile", "mine", "--config", str(place.ws / "other.toml")]
+    call(place, "mcp install", "claude", "--layer")
+    assert read(place.home / ".claude.json")[0]["args"] == ["mcp", "--layer"]
+    call(place, "mcp install", "claude", "--layer=mine")
+    assert read(place.home / ".claude.json")[0]["args"] == ["mcp", "--layer=mine"]
+    assert "at_end" in call(place, "mcp install", "claude", "--layer", "--at-end=drop", code=125)
     for options in (("--profile", "none-such"), ("--config", "none-such")):
         assert "none-such" in call(place, "mcp install", "codex", *options, code=125)
     assert not (place.home / ".codex").exists()
