@@ -211,7 +211,7 @@ def test_clients_share_layers_and_hear_of_what_others_do(place, server, client):
     while not (place.ws / "more").exists() or "more" in kinds(client, layer):
         pass
     assert client.call("layer/close", {"layerId": layer}) == {"closed": True, "removed": False}
-    assert [one["heldBy"] for one in client.call("layer/list", {})["layers"]] == [None]
+    assert [one["heldBy"] for one in client.call("layer/list", {"cwd": uri(place.ws)})["layers"]] == [None]
 
 
 def test_a_killed_server_leaves_layers_whole(place):

@@ -22,7 +22,7 @@
 enum { WORKERS_MAX = 32 };
 
 #define IDLE_NS (5 * CLOCK_NS_PER_S)       /* between the calls of one step of an agent */
-#define LAYER_IDLE_NS CLOCK_NS_PER_S       /* where a step of a layer goes on as long as it lives */
+#define IN_LAYER_IDLE_NS CLOCK_NS_PER_S    /* where a step of a layer goes on as long as it lives */
 #define ABANDONED_NS (30 * CLOCK_NS_PER_S) /* for a copy or a removal to come to its end */
 
 struct stamp {
@@ -61,7 +61,7 @@ static void pool_serve(struct file_pool *pool);
 
 static uint64_t idle_ns(const struct worker *worker)
 {
-    return worker->workspace->layer ? LAYER_IDLE_NS : IDLE_NS;
+    return worker->workspace->layer ? IN_LAYER_IDLE_NS : IDLE_NS;
 }
 
 static void pool_tick(struct file_pool *pool)

@@ -230,13 +230,13 @@ static bool is_heard(const struct layer_entry *entry)
     return layer_is_watched(server, entry->id) || server_audit_is_on(server);
 }
 
-/* Until nobody waits for one. */
+/* Until nobody waits for one; what has the layer to itself comes first, and has this done at its end. */
 static void summarize(struct layer_entry *entry)
 {
     const struct reply *first;
     bool is_watched;
 
-    while (!entry->summary) {
+    while (!entry->summary && !(entry->changing && layer_task_is_alone(entry->changing))) {
         first = list_first(&entry->replies, struct reply, link);
         is_watched = layer_is_watched(entry->table->server, entry->id);
         if (!first && !(is_watched && entry->looks) && !(entry->ended_step && is_heard(entry)))

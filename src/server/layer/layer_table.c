@@ -45,7 +45,7 @@ static void open_next(struct layer_table *table);
 static void tick(struct layer_table *table)
 {
     if (!table->is_ticking)
-        loop_timer_start(table->idle, LAYER_IDLE_NS / 3);
+        loop_timer_start(table->idle, LAYER_IDLE_NS / 2);
     table->is_ticking = true;
 }
 

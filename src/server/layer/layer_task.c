@@ -239,9 +239,15 @@ static void task_begin(struct layer_task *task)
         task_end(task, &(struct layer_helper_answer){.failure = &err});
 }
 
+/* Who looks at a layer while something else has it to itself would see half of that. */
 static bool may_begin(const struct layer_task *task)
 {
-    return !task->is_change || !task->entry->changing;
+    const char *name = json_string_value(json_object_get(task->request, "layer"));
+    const struct layer_entry *entry = task->entry ? task->entry
+                                      : name      ? layer_find_open(task->table->server, name)
+                                                  : NULL;
+
+    return !entry || !entry->changing || (!task->is_change && !entry->changing->is_alone);
 }
 
 /* The next one that may; NULL: none. */
