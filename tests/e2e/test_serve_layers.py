@@ -2,6 +2,7 @@
 import base64
 import os
 import shutil
+import time
 
 import pytest
 from harness import BUILD
@@ -19,6 +20,13 @@ def server(place):
 def client(server):
     with server.client() as client:
         yield client
+
+
+def older(path, text):
+    """A file that was there before a step, by more than what counts as a conflict to be sure (10 ms)."""
+    path.write_text(text)
+    while time.time() < path.stat().st_ctime + 0.02:
+        time.sleep(0.005)
 
 
 def create(client, **params):
@@ -56,7 +64,7 @@ def refused(client, method, code, **params):
 
 
 def test_commands_write_to_the_layer_and_not_to_the_files(place, client):
-    (place.ws / "old").write_text("one\n")
+    older(place.ws / "old", "one\n")
     (place.ws / "gone").write_text("gone\n")
     made = client.call("layer/create", {"name": "mine", "sandbox": workspace_write(client.cwd), "cwd": uri(client.cwd)})
     layer = made["layerId"]
@@ -96,7 +104,7 @@ def test_commands_write_to_the_layer_and_not_to_the_files(place, client):
 
 
 def test_what_is_accepted_can_be_taken_back_or_is_dropped(place, client):
-    (place.ws / "old").write_text("one\n")
+    older(place.ws / "old", "one\n")
     layer = create(client)
     run(client, layer, "echo two > old; echo new > new; echo more > more; printf '#!/bin/sh\\n' > tool; chmod +x tool")
     stamps = {one["path"]: one["stamp"] for one in changes(client, layer)["changes"]}
@@ -133,7 +141,7 @@ def test_what_is_accepted_can_be_taken_back_or_is_dropped(place, client):
 
 
 def test_while_commands_live_changes_are_copied_and_nothing_is_dropped(place, client):
-    (place.ws / "old").write_text("one\n")
+    older(place.ws / "old", "one\n")
     layer = create(client)
     live(client, layer)
     joined = run(client, layer, "echo two > old; echo new > new")
@@ -162,7 +170,7 @@ def test_while_commands_live_changes_are_copied_and_nothing_is_dropped(place, cl
 
 
 def test_sessions_of_models_patches_and_file_calls_are_in_the_layer(place, client):
-    (place.ws / "old").write_text("one\n")
+    older(place.ws / "old", "one\n")
     layer = create(client)
     where = {"cwd": uri(place.ws), "layer": {"layerId": layer}}
     text = "*** Begin Patch\n*** Update File: old\n@@\n-one\n+two\n*** End Patch\n"
@@ -186,7 +194,7 @@ def test_sessions_of_models_patches_and_file_calls_are_in_the_layer(place, clien
 
 
 def test_clients_share_layers_and_hear_of_what_others_do(place, server, client):
-    (place.ws / "old").write_text("one\n")
+    older(place.ws / "old", "one\n")
     (place.ws / "dir").mkdir()
     (place.ws / "dir/deep").write_text("one\n")
     layer = create(client)
