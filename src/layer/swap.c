@@ -417,7 +417,7 @@ static void take_folder_mode(struct work *work, struct journal_item *item,
 
 /* What is above it in the layer will hide nothing that is real and not hidden now. Paths come sorted: mostly that was done for
  * the one before. */
-static int expose(struct work *work, const struct journal_item *item, struct err *err)
+int swap_expose(struct work *work, const struct journal_item *item, struct err *err)
 {
     const char *slash = strrchr(item->path, '/');
     const size_t len = slash ? (size_t)(slash - item->path) : 0;
@@ -438,7 +438,7 @@ void swap_take(struct work *work, struct journal_item *item)
     struct swap_ends ends;
     struct err err;
 
-    if (!item->stays && item->kind != CHANGE_DELETED && expose(work, item, &err)) {
+    if (!item->stays && item->kind != CHANGE_DELETED && swap_expose(work, item, &err)) {
         swap_leave(work, item, LEFT_FAILED, err.msg);
         return;
     }

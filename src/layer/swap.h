@@ -24,6 +24,9 @@ struct swap_ends {
 /* Its descriptors are good until others are asked for (trees.h). */
 void swap_find_ends(struct work *work, const struct journal_item *item, struct swap_ends *ret);
 
+/* What is above it in the layer hides nothing any more but by its name: mostly that was done for the one before. */
+int swap_expose(struct work *work, const struct journal_item *item, struct err *err);
+
 bool swap_look(const struct place *place, struct stat *ret);
 bool swap_has_inode(const struct place *place, uint64_t inode);
 int64_t swap_mtime_of(const struct stat *st);

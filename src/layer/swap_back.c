@@ -45,7 +45,7 @@ static bool needs_layer(struct work *work, const struct journal_item *item)
 static int make_room(struct work *work, const struct journal_item *item, struct swap_ends *ends,
                      struct err *err)
 {
-    if (upper_expose(work->trees, item->root, item->path, err) ||
+    if (swap_expose(work, item, err) ||
         upper_make_parents(work->trees, item->root, ends->step, item->path, err))
         return -1;
     ends->up.dir = trees_parent(work->trees, item->root, ends->step, item->path, &ends->up.name);
@@ -59,9 +59,9 @@ static int put_into_layer(struct work *work, const struct journal_item *item,
 
     if (make_room(work, item, ends, err))
         return -1;
-    if (unlinkat(ends->up.dir, ends->up.name, 0) && errno != ENOENT) /* a whiteout of nothing */
-        return err_sys(err, "putting %s into the layer", item->path);
-    if (swap_move(from, &ends->up))
+    if (swap_move(from, &ends->up) &&
+        (errno != EEXIST || unlinkat(ends->up.dir, ends->up.name, 0) || /* a whiteout */
+         swap_move(from, &ends->up)))
         return err_sys(err, "putting %s into the layer", item->path);
     if (item->is_copy && S_ISREG(item->layer.mode)) {
         snprintf(path, sizeof path, "/proc/self/fd/%d/%s", ends->up.dir, ends->up.name);

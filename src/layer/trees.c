@@ -40,6 +40,7 @@ struct trees {
     int *numbers;
     int *squashed;      /* the first step that is in it */
     struct tree *items; /* for each root: the real one, then the steps */
+    struct trees_hiding hiding;
 };
 
 static struct tree *tree_at(struct trees *trees, size_t root, int step)
@@ -70,8 +71,15 @@ static void tree_forget(struct tree *tree)
     }
 }
 
+struct trees_hiding *trees_hiding(struct trees *trees)
+{
+    return &trees->hiding;
+}
+
 void trees_forget(struct trees *trees)
 {
+    free(trees->hiding.parent);
+    trees->hiding.parent = NULL;
     for (size_t i = 0; i < trees->roots * (trees->steps + 1); i++)
         tree_forget(&trees->items[i]);
 }
@@ -87,6 +95,7 @@ void trees_close(struct trees *trees)
     free(trees->items);
     free(trees->numbers);
     free(trees->squashed);
+    free(trees->hiding.parent);
     free(trees);
 }
 

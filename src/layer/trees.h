@@ -40,6 +40,14 @@ int trees_stat(struct trees *trees, size_t root, int step, const char *path, str
 
 bool is_whiteout(const struct stat *st);
 
+/* What upper.c has found last: the newest step (its index and one; 0: none) that hides what is below a folder. */
+struct trees_hiding {
+    char *parent; /* NULL: nothing yet */
+    size_t root;
+    size_t step;
+};
+struct trees_hiding *trees_hiding(struct trees *trees);
+
 /* --- what steps have, changed: nobody may have them mounted --- */
 
 /* Makes what hides the directories above `path` from the real ones hide no more than single names, so that the path can

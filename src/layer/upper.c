@@ -28,6 +28,7 @@
 
 static const char opaque[] = "user.overlay.opaque";
 static const char expose_name[] = "expose.new"; /* in the layer's folder */
+static const char whiteout_name[] = "whiteout"; /* as well */
 
 static void name_of(int fd, char ret[64])
 {
@@ -55,34 +56,62 @@ static int set_opaque(int dir, const char *name)
 
 enum shown { SHOWN_NOT, SHOWN_HAS, SHOWN_HIDES };
 
-/* What one step says of a path. */
-static enum shown shown_by(struct trees *trees, size_t root, int step, const char *path)
+/* A directory above the path hides what is below the step. */
+static bool hides_above(struct trees *trees, size_t root, int step, const char *path)
 {
-    struct stat st;
-
-    if (trees_stat(trees, root, step, path, &st) == 0)
-        return is_whiteout(&st) ? SHOWN_HIDES : SHOWN_HAS;
     for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
         AUTO_FREE char *dir = alloc_strn(path, (size_t)(slash - path));
         int fd = trees_folder(trees, root, step, dir);
 
         if (fd < 0)
-            return errno == ENOENT ? SHOWN_NOT : SHOWN_HIDES;
+            return errno != ENOENT;
         if (is_opaque(fd))
-            return SHOWN_HIDES;
+            return true;
     }
-    return SHOWN_NOT;
+    return false;
+}
+
+/* The newest step in which a directory above the path hides what is below; as an index and one, 0: none. Mostly it was asked for
+ * the path before. */
+static size_t hiding_step(struct trees *trees, size_t root, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct trees_hiding *last = trees_hiding(trees);
+    const size_t len = slash ? (size_t)(slash - path) : 0;
+    size_t i = trees_steps(trees);
+
+    if (last->parent && last->root == root && strlen(last->parent) == len &&
+        memcmp(last->parent, path, len) == 0)
+        return last->step;
+    while (i > 0 && !hides_above(trees, root, trees_step(trees, i - 1), path))
+        i--;
+    free(last->parent);
+    *last = (struct trees_hiding){.parent = alloc_strn(path, len), .root = root, .step = i};
+    return i;
+}
+
+static void forget_hiding(struct trees *trees, const char *path)
+{
+    struct trees_hiding *last = trees_hiding(trees);
+    const size_t len = strlen(path);
+
+    if (last->parent && strncmp(last->parent, path, len) == 0) {
+        free(last->parent);
+        last->parent = NULL;
+    }
 }
 
 static enum shown shown(struct trees *trees, size_t root, const char *path)
 {
-    for (size_t i = trees_steps(trees); i > 0; i--) {
-        enum shown got = shown_by(trees, root, trees_step(trees, i - 1), path);
+    const size_t hiding = hiding_step(trees, root, path);
 
-        if (got != SHOWN_NOT)
-            return got;
+    for (size_t i = trees_steps(trees); i > 0 && i >= hiding; i--) {
+        struct stat st;
+
+        if (trees_stat(trees, root, trees_step(trees, i - 1), path, &st) == 0)
+            return is_whiteout(&st) ? SHOWN_HIDES : SHOWN_HAS;
     }
-    return SHOWN_NOT;
+    return hiding ? SHOWN_HIDES : SHOWN_NOT;
 }
 
 bool upper_hides(struct trees *trees, size_t root, const char *path)
@@ -124,7 +153,25 @@ static int names_below(const struct spot *spot, struct strv *ret, struct err *er
     return 0;
 }
 
-static int hide_names(int dir, const struct strv *names, struct err *err)
+/* One device has many names, as overlayfs does it: to make one is what takes long. */
+static int make_whiteout(const struct layer *layer, int dir, const char *name)
+{
+    const int folder = layer_fd(layer);
+
+    for (int i = 0; i < 2; i++) {
+        if (sys_fault())
+            return -1;
+        if (linkat(folder, whiteout_name, dir, name, 0) == 0)
+            return 0;
+        if (errno != ENOENT || mknodat(folder, whiteout_name, S_IFCHR, makedev(0, 0)))
+            break;
+    }
+    if (errno == EEXIST)
+        return -1;
+    return mknodat(dir, name, S_IFCHR, makedev(0, 0)); /* it has too many, or may have none */
+}
+
+static int hide_names(const struct layer *layer, int dir, const struct strv *names, struct err *err)
 {
     for (size_t i = 0; i < names->len; i++) {
         const char *name = names->items[i];
@@ -133,7 +180,7 @@ static int hide_names(int dir, const struct strv *names, struct err *err)
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
             if (S_ISDIR(st.st_mode) && set_opaque(dir, name))
                 return err_sys(err, "hiding what is below %s", name);
-        } else if ((sys_fault() || mknodat(dir, name, S_IFCHR, makedev(0, 0))) && errno != EEXIST) {
+        } else if (make_whiteout(layer, dir, name) && errno != EEXIST) {
             return err_sys(err, "hiding %s", name);
         }
     }
@@ -146,7 +193,7 @@ static int expose_opaque(const struct spot *spot, int dir, struct err *err)
     char name[64];
 
     name_of(dir, name);
-    if (names_below(spot, &names, err) || hide_names(dir, &names, err))
+    if (names_below(spot, &names, err) || hide_names(trees_layer(spot->trees), dir, &names, err))
         return -1;
     if (sys_fault() || (removexattr(name, opaque) && errno != ENODATA))
         return err_sys(err, "changing the folder %s of a step", spot->path);
@@ -167,7 +214,7 @@ static int expose_whiteout(const struct spot *spot, struct err *err)
         return -1;
     trees_stat(spot->trees, spot->root, TREE_REAL, spot->path, &st);
     made = store_make_dir(layer_fd(layer), expose_name, 0700, err);
-    if (made < 0 || hide_names(made, &names, err))
+    if (made < 0 || hide_names(layer, made, &names, err))
         return -1;
     parent = trees_parent(spot->trees, spot->root, trees_step(spot->trees, spot->step), spot->path,
                           &name);
@@ -181,6 +228,8 @@ static int expose_whiteout(const struct spot *spot, struct err *err)
 static int expose_dir(struct trees *trees, size_t root, const char *path, struct err *err)
 {
     bool is_covered = false; /* a newer step has something there */
+
+    forget_hiding(trees, path);
 
     for (size_t i = trees_steps(trees); i > 0; i--) {
         const struct spot spot = {.trees = trees, .root = root, .step = i - 1, .path = path};
@@ -288,7 +337,8 @@ int upper_whiteout(struct trees *trees, size_t root, int step, const char *path,
     if (upper_make_parents(trees, root, step, path, err))
         return -1;
     dir = trees_parent(trees, root, step, path, &name);
-    if (dir < 0 || ((sys_fault() || mknodat(dir, name, S_IFCHR, makedev(0, 0))) && errno != EEXIST))
+    forget_hiding(trees, path);
+    if (dir < 0 || (make_whiteout(trees_layer(trees), dir, name) && errno != EEXIST))
         return err_sys(err, "removing %s in the layer", path);
     return 0;
 }

@@ -269,6 +269,18 @@ void assert_listed(const struct hand *hand, const char *wanted)
     assert_string_equal(text.data ? text.data : "", wanted);
 }
 
+size_t hand_list(const struct hand *hand)
+{
+    const struct change_query query = {.flags = CHANGES_WITHOUT_RENAMES};
+    AUTO(changes_done) struct changes changes = {0};
+    AUTO(strv_done) struct strv problems = {0};
+    struct err err;
+
+    if (change_list(hand->layer, &query, &changes, &problems, &err))
+        fail_msg("%s", err.msg);
+    return changes.len;
+}
+
 /* --- what is done --- */
 
 static void absolute(const struct hand *hand, const char *const *paths, struct strv *ret)

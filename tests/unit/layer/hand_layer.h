@@ -44,6 +44,8 @@ void hand_snapshot(const char *dir, bool with_times, struct buf *ret);
 void assert_real(const struct hand *hand, const char *wanted);
 void assert_listed(const struct hand *hand, const char *wanted);
 
+size_t hand_list(const struct hand *hand); /* how many there are */
+
 /* Accepts, drops, undoes all (`paths` NULL) or some (relative, NULL-terminated); "" or what was left: "b: conflict\n". The
  * caller frees. */
 char *hand_accept(struct hand *hand, unsigned flags, const char *const *paths);

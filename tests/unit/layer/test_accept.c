@@ -4,6 +4,7 @@
 #include "../base/support.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/path.h"
 
 #include <stdlib.h>
@@ -214,11 +215,48 @@ static void settled(void **state)
     hand_done(&hand);
 }
 
+/* As many as CORDON_LAYER_CHANGES says: a third each made, changed and removed, twenty in a folder. */
+static void many(void **state)
+{
+    const char *wanted = getenv("CORDON_LAYER_CHANGES");
+    const int count = wanted ? atoi(wanted) : 300;
+    AUTO(buf_done) struct buf real = {.max = 64 << 20};
+    AUTO(buf_done) struct buf step = {.max = 64 << 20};
+    AUTO(buf_done) struct buf before = {.max = 64 << 20};
+    AUTO(buf_done) struct buf after = {.max = 64 << 20};
+    uint64_t begun, listed, accepted, undone;
+    struct hand hand;
+
+    for (int i = 0; i < count; i++) {
+        if (i % 3)
+            buf_appendf(&real, "f d%d/e%d/f%d text of %d\n", i / 400, i / 20, i, i);
+        buf_appendf(&step, i % 3 == 2 ? "w d%d/e%d/f%d\n" : "c d%d/e%d/f%d text\n", i / 400, i / 20,
+                    i);
+    }
+    hand_init(&hand, real.data, false);
+    hand_snapshot(hand.real, true, &before);
+    hand_step(&hand, step.data);
+    begun = clock_now_ns();
+    hand_list(&hand);
+    listed = clock_now_ns();
+    assert_none_left(hand_accept(&hand, ACCEPT_MARKED, NULL));
+    accepted = clock_now_ns();
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    undone = clock_now_ns();
+    print_message("# %d changes: list %d us, accept %d us, undo %d us\n", count,
+                  (int)((listed - begun) / 1000), (int)((accepted - listed) / 1000),
+                  (int)((undone - accepted) / 1000));
+    hand_snapshot(hand.real, true, &after);
+    assert_string_equal(after.data, before.data);
+    hand_done(&hand);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(near),    cmocka_unit_test(far),           cmocka_unit_test(one_by_one),
         cmocka_unit_test(dropped), cmocka_unit_test(several_steps), cmocka_unit_test(settled),
+        cmocka_unit_test(many),
     };
 
     return cmocka_run_group_tests_name("layer/accept", tests, NULL, NULL);
