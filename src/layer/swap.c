@@ -95,7 +95,7 @@ void swap_find_ends(struct work *work, const struct journal_item *item, struct s
 
     snprintf(ret->names[0], SWAP_NAME_MAX, "%zx", i);
     snprintf(ret->names[1], SWAP_NAME_MAX, "%zx.new", i);
-    snprintf(ret->names[2], SWAP_NAME_MAX, ".cordon-layer-%s-%d-%zx", layer_id(work->layer),
+    snprintf(ret->names[2], SWAP_NAME_MAX, OWN_PREFIX "%s-%d-%zx", layer_id(work->layer),
              work->number, i);
     ret->own = (struct place){.dir = work->dir, .name = ret->names[0]};
     ret->away = (struct place){.dir = work->dir, .name = ret->names[1]};
@@ -199,7 +199,7 @@ static void finish(struct work *work, struct journal_item *item, const struct sw
 
     item->state = ITEM_DONE;
     if (item->kind != CHANGE_DELETED && !item->is_dir && item->how == HOW_MOVE &&
-        S_ISREG(item->layer.mode))
+        S_ISREG(item->layer.mode) && copy_clean(&ends->real, &err))
         copy_clean(&ends->real, &err); /* attributes that mean nothing there */
     settle(work, item, ends, &err);
 }
@@ -248,6 +248,21 @@ static bool is_exchanged(const struct place *from, const struct swap_ends *ends,
            swap_has_inode(&ends->real, item->how == HOW_MOVE ? item->layer.ino : item->staged);
 }
 
+/* It is where it was; our renames have moved its ctime, which is no conflict. */
+static void note_again(struct work *work, const struct journal_item *item,
+                       const struct swap_ends *ends)
+{
+    struct change_stamp stamp;
+    struct stat st;
+
+    if (!swap_look(&ends->real, &st) || st.st_ino != item->real.ino)
+        return;
+    change_stamp_of(&st, &stamp);
+    if (!work->known)
+        work->known = known_load(work->layer);
+    known_note(work->known, item->root, item->path, &stamp);
+}
+
 static void take_move_changed(struct work *work, struct journal_item *item,
                               const struct swap_ends *ends)
 {
@@ -268,7 +283,8 @@ static void take_move_changed(struct work *work, struct journal_item *item,
     if (swap_move(&ends->up, &ends->own)) {
         const int error = errno;
 
-        swap_exchange(&ends->up, &ends->real);
+        if (swap_exchange(&ends->up, &ends->real) == 0)
+            note_again(work, item, ends);
         errno = error;
         swap_leave_by_errno(work, item);
         return;
@@ -317,9 +333,9 @@ static void take_deleted(struct work *work, struct journal_item *item, const str
 {
     const struct place *to = item->how == HOW_FAR ? &ends->temp : &ends->own;
     const bool is_away = work->is_going_on && swap_has_inode(to, item->real.ino);
-    struct stat st;
 
-    if (!is_away && work->is_going_on && item->how == HOW_FAR && !swap_look(&ends->real, &st)) {
+    if (!is_away && work->is_going_on && item->how == HOW_FAR &&
+        !swap_has_inode(&ends->real, item->real.ino)) {
         finish(work, item, ends);
         return;
     }
@@ -393,7 +409,8 @@ void swap_dress(struct work *work, const struct journal_item *item)
     struct err err;
 
     swap_find_ends(work, item, &ends);
-    if (ends.real.dir < 0 || ends.up.dir < 0 || copy_folder(&ends.up, &ends.real, &err))
+    if (ends.real.dir < 0 || ends.up.dir < 0 ||
+        (copy_folder(&ends.up, &ends.real, &err) && copy_folder(&ends.up, &ends.real, &err)))
         work_leave(work, item->root, item->path, LEFT_FAILED,
                    "its permissions could not be set; set them with chmod");
 }

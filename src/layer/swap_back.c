@@ -82,14 +82,45 @@ static bool check_left(struct work *work, struct journal_item *item, const struc
     return false;
 }
 
-static void give_back(struct work *work, struct journal_item *item, struct swap_ends *ends,
-                      const struct place *from)
+/* Far: the layer gets its copy first, for it takes a name from nobody. */
+static bool fill_layer(struct work *work, struct journal_item *item, struct swap_ends *ends)
 {
     struct err err;
 
-    item->state = ITEM_UNDONE;
-    if (needs_layer(work, item) && put_into_layer(work, item, ends, from, &err))
-        work_leave(work, item->root, item->path, LEFT_FAILED, err.msg);
+    if (item->how == HOW_FAR && needs_layer(work, item) &&
+        put_into_layer(work, item, ends, &ends->away, &err)) {
+        swap_leave(work, item, LEFT_FAILED, err.msg);
+        return false;
+    }
+    swap_find_ends(work, item, ends);
+    return true;
+}
+
+/* It is where it was; our renames have moved its ctime. */
+static void stamp_again(struct journal_item *item, const struct swap_ends *ends,
+                        const struct stat *before)
+{
+    struct stat st;
+
+    if (swap_look(&ends->real, &st) && st.st_ino == before->st_ino &&
+        st.st_size == before->st_size && st.st_mode == before->st_mode &&
+        swap_mtime_of(&st) == swap_mtime_of(before))
+        change_stamp_of(&st, &item->after);
+}
+
+/* What came out is at accepted/N/I, and goes into the layer. */
+static int give_back(struct work *work, struct journal_item *item, struct swap_ends *ends)
+{
+    struct err err;
+
+    if (item->how == HOW_FAR || !needs_layer(work, item) ||
+        put_into_layer(work, item, ends, &ends->own, &err) == 0) {
+        item->state = ITEM_UNDONE;
+        return 0;
+    }
+    swap_leave(work, item, LEFT_FAILED, err.msg);
+    swap_find_ends(work, item, ends);
+    return -1;
 }
 
 /* What came out is the accepted one: `from` has it now. */
@@ -99,12 +130,13 @@ static void back_changed(struct work *work, struct journal_item *item, struct sw
     const struct place *from = is_far ? &ends->temp : &ends->own;
     const uint64_t old = is_far ? item->staged : item->real.ino;
     bool done = work->is_going_on && swap_has_inode(&ends->real, old) && !swap_has_inode(from, old);
-    struct stat st;
+    struct stat st = {0};
 
     if (!done) {
-        if (!check_left(work, item, ends, &st))
+        if (!check_left(work, item, ends, &st) || !fill_layer(work, item, ends))
             return;
         if (!swap_exchange_checked(from, &ends->real, &item->after, swap_mtime_of(&st))) {
+            stamp_again(item, ends, &st);
             swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
             return;
         }
@@ -113,7 +145,8 @@ static void back_changed(struct work *work, struct journal_item *item, struct sw
         unlinkat(ends->temp.dir, ends->temp.name, 0);
         unlinkat(ends->own.dir, ends->own.name, 0);
     }
-    give_back(work, item, ends, is_far ? &ends->away : &ends->own);
+    if (give_back(work, item, ends) && swap_exchange(&ends->own, &ends->real) == 0)
+        stamp_again(item, ends, &st);
 }
 
 static void back_added(struct work *work, struct journal_item *item, struct swap_ends *ends)
@@ -121,40 +154,45 @@ static void back_added(struct work *work, struct journal_item *item, struct swap
     const bool is_far = item->how == HOW_FAR;
     const struct place *to = is_far ? &ends->temp : &ends->own;
     bool done = work->is_going_on && !swap_has_inode(&ends->real, item->after.ino);
-    struct stat st;
+    struct stat st = {0};
 
     if (!done) {
-        if (!check_left(work, item, ends, &st))
+        if (!check_left(work, item, ends, &st) || !fill_layer(work, item, ends))
             return;
         if (!swap_remove_checked(&ends->real, to, &item->after, swap_mtime_of(&st))) {
+            stamp_again(item, ends, &st);
             swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
             return;
         }
     }
     if (is_far)
         unlinkat(ends->temp.dir, ends->temp.name, 0);
-    give_back(work, item, ends, is_far ? &ends->away : &ends->own);
+    if (give_back(work, item, ends) && swap_move(&ends->own, &ends->real) == 0)
+        stamp_again(item, ends, &st);
 }
 
-static void whiteout_again(struct work *work, struct journal_item *item,
-                           const struct swap_ends *ends)
+/* Before the real one is there again: then it hides nothing yet. */
+static bool whiteout_again(struct work *work, struct journal_item *item, struct swap_ends *ends)
 {
     struct err err;
 
-    item->state = ITEM_UNDONE;
     if (needs_layer(work, item) &&
-        upper_whiteout(work->trees, item->root, ends->step, item->path, &err))
-        work_leave(work, item->root, item->path, LEFT_FAILED, err.msg);
+        upper_whiteout(work->trees, item->root, ends->step, item->path, &err)) {
+        swap_leave(work, item, LEFT_FAILED, err.msg);
+        return false;
+    }
+    swap_find_ends(work, item, ends);
+    return true;
 }
 
-static void back_deleted(struct work *work, struct journal_item *item, const struct swap_ends *ends)
+static void back_deleted(struct work *work, struct journal_item *item, struct swap_ends *ends)
 {
     const struct place *from = item->how == HOW_FAR ? &ends->temp : &ends->own;
     const uint64_t old = item->how == HOW_FAR ? item->staged : item->real.ino;
     struct stat st;
 
     if (!(work->is_going_on && swap_has_inode(&ends->real, old))) {
-        if (!check_left(work, item, ends, &st))
+        if (!check_left(work, item, ends, &st) || !whiteout_again(work, item, ends))
             return;
         if (swap_move(from, &ends->real)) {
             swap_leave_by_errno(work, item);
@@ -163,7 +201,7 @@ static void back_deleted(struct work *work, struct journal_item *item, const str
     }
     if (item->how == HOW_FAR)
         unlinkat(ends->own.dir, ends->own.name, 0);
-    whiteout_again(work, item, ends);
+    item->state = ITEM_UNDONE;
 }
 
 /* --- taking back directories --- */
@@ -209,6 +247,8 @@ static void back_folder_deleted(struct work *work, struct journal_item *item,
         swap_leave(work, item, LEFT_LATER, "the folder that it was in is gone");
         return;
     }
+    if (!whiteout_again(work, item, ends))
+        return;
     if ((sys_fault() || mkdirat(ends->real.dir, ends->real.name, 0700)) &&
         !(errno == EEXIST && work->is_going_on)) {
         swap_leave(work, item, LEFT_LATER, "there is something of that name now");
@@ -216,10 +256,10 @@ static void back_folder_deleted(struct work *work, struct journal_item *item,
     }
     trees_forget(work->trees);
     swap_find_ends(work, item, ends);
-    if (copy_folder(&ends->own, &ends->real, &err))
+    if (copy_folder(&ends->own, &ends->real, &err) && copy_folder(&ends->own, &ends->real, &err))
         work_leave(work, item->root, item->path, LEFT_FAILED, err.msg);
     unlinkat(ends->own.dir, ends->own.name, AT_REMOVEDIR);
-    whiteout_again(work, item, ends);
+    item->state = ITEM_UNDONE;
 }
 
 static void back_folder_mode(struct work *work, struct journal_item *item, struct swap_ends *ends)

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+/* Names of ours beside real files, where the layer is on another file system, begin so. */
+#define OWN_PREFIX ".cordon-layer-"
+
 enum { TREE_REAL = 0 }; /* in place of the number of a step */
 
 struct trees;

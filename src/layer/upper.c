@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/str.h"
 #include "base/strv.h"
 #include "base/sys.h"
 #include "layer/inside.h"
@@ -134,9 +135,11 @@ struct spot {
     const char *path;
 };
 
+/* Our own names beside real files are there for a moment only. */
 static int push_name(void *data, const char *name)
 {
-    strv_push(data, name);
+    if (!str_starts(name, OWN_PREFIX))
+        strv_push(data, name);
     return 0;
 }
 
@@ -244,6 +247,8 @@ static int expose_dir(struct trees *trees, size_t root, const char *path, struct
         } else if (trees_stat(trees, root, trees_step(trees, i - 1), path, &st)) {
             if (errno != ENOENT)
                 return err_sys(err, "looking at %s in a step", path);
+        } else if (S_ISDIR(st.st_mode)) {
+            return err_set(err, ERR_SYSTEM, "the folder %s of a step cannot be opened", path);
         } else if (!is_whiteout(&st) && !is_covered) {
             return err_set(err, ERR_CONFLICT, "%s is no folder in the layer", path);
         } else if (expose_whiteout(&spot, err)) {

@@ -292,9 +292,11 @@ static struct change_stamp stamp_now(struct work *work, size_t root, const char 
 {
     struct change_stamp stamp = {0};
 
-    if (trees_stat(work->trees, root, TREE_REAL, path, ret))
-        *ret = (struct stat){0};
-    else
+    *ret = (struct stat){0};
+    if (trees_stat(work->trees, root, TREE_REAL, path, ret) && errno != ENOENT &&
+        trees_stat(work->trees, root, TREE_REAL, path, ret))
+        return stamp;
+    if (ret->st_mode)
         change_stamp_of(ret, &stamp);
     return stamp;
 }

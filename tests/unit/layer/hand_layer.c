@@ -209,10 +209,12 @@ int hand_step(struct hand *hand, const char *text)
     struct err err;
     int number;
 
-    wait_a_little();
+    if (!hand->is_hasty)
+        wait_a_little();
     record = layer_step_add(layer, layer->last_number + 1);
     number = record->step.number;
     clock_gettime(CLOCK_REALTIME, &record->step.begun);
+    record->step.begun.tv_sec += hand->is_hasty ? 100 : 0;
     record->step.ended = record->step.begun;
     record->step.wait_status = 0;
     snprintf(record->boot, sizeof record->boot, "%s", store_boot());
@@ -230,16 +232,21 @@ int hand_step(struct hand *hand, const char *text)
     return number;
 }
 
-void hand_reopen(struct hand *hand)
+void hand_close(struct hand *hand)
 {
-    const bool is_far = !hand->layer->record.roots[0].is_near;
+    hand->is_far = !hand->layer->record.roots[0].is_near;
+    layer_close(hand->layer);
+    hand->layer = NULL;
+}
+
+void hand_open(struct hand *hand)
+{
     struct err err;
 
-    layer_close(hand->layer);
     hand->layer = layer_open(hand->id, NULL, LAYER_CHANGE, "test", &err);
     if (!hand->layer)
         fail_msg("%s", err.msg);
-    hand->layer->record.roots[0].is_near = !is_far;
+    hand->layer->record.roots[0].is_near = !hand->is_far;
 }
 
 /* --- what is asserted --- */

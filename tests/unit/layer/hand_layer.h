@@ -23,6 +23,9 @@ struct hand {
     char *real; /* the root */
     char *id;   /* of the layer */
     struct layer *layer;
+    bool
+        is_hasty; /* steps begin in the future, so that nothing conflicts and nothing is waited for */
+    bool is_far;
 };
 
 /* `real` is what is real, old enough for the step that is made next. `far`: as if the layer were on another file system. */
@@ -34,8 +37,8 @@ int hand_step(struct hand *hand, const char *text);
 
 void hand_write(const char *dir, const char *text); /* makes what the lines say */
 
-/* Closes and opens it, which recovers. */
-void hand_reopen(struct hand *hand);
+void hand_close(struct hand *hand);
+void hand_open(struct hand *hand); /* recovers */
 
 /* All that is real, a line for each: type, permissions, mtime where `with_times`, path, contents. */
 void hand_snapshot(const char *dir, bool with_times, struct buf *ret);
