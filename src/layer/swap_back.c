@@ -52,6 +52,15 @@ static int make_room(struct work *work, const struct journal_item *item, struct 
     return ends->up.dir < 0 ? err_sys(err, "opening a folder of the layer") : 0;
 }
 
+/* Of something that is not there any more. */
+static int lose_whiteout(const struct place *place)
+{
+    struct stat st;
+
+    errno = EEXIST;
+    return swap_look(place, &st) && is_whiteout(&st) ? unlinkat(place->dir, place->name, 0) : -1;
+}
+
 static int put_into_layer(struct work *work, const struct journal_item *item,
                           struct swap_ends *ends, const struct place *from, struct err *err)
 {
@@ -60,8 +69,7 @@ static int put_into_layer(struct work *work, const struct journal_item *item,
     if (make_room(work, item, ends, err))
         return -1;
     if (swap_move(from, &ends->up) &&
-        (errno != EEXIST || unlinkat(ends->up.dir, ends->up.name, 0) || /* a whiteout */
-         swap_move(from, &ends->up)))
+        (errno != EEXIST || lose_whiteout(&ends->up) || swap_move(from, &ends->up)))
         return err_sys(err, "putting %s into the layer", item->path);
     if (item->is_copy && S_ISREG(item->layer.mode)) {
         snprintf(path, sizeof path, "/proc/self/fd/%d/%s", ends->up.dir, ends->up.name);

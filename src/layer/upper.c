@@ -150,6 +150,8 @@ static int names_below(const struct spot *spot, struct strv *ret, struct err *er
         int step = i ? trees_step(spot->trees, i - 1) : TREE_REAL;
         int dir = trees_folder(spot->trees, spot->root, step, spot->path);
 
+        if (dir < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+            return err_sys(err, "looking at %s", spot->path);
         if (dir >= 0 && store_list(dir, ".", push_name, ret, err))
             return -1;
     }
