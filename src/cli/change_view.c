@@ -154,7 +154,9 @@ static void fold_moved(struct folding *folding)
         size_t same = change->kind == CHANGE_RENAMED ? common_end(change->from, change->path) : 0;
         struct change_line *line;
 
-        if (!same || change->marks & marks_shown)
+        /* a directory that agrees in nothing is the one that was moved */
+        if (change->kind != CHANGE_RENAMED || change->marks & marks_shown ||
+            (!same && !is_dir(change)))
             continue;
         line = find_moved(folding, change, same);
         if (!line) {
@@ -249,7 +251,7 @@ static bool is_implied(const struct folding *folding, size_t at, const char **or
     const struct changes *changes = folding->changes;
     const struct change *dir = &changes->items[at];
 
-    if (!is_dir(dir) || (dir->kind != CHANGE_ADDED && dir->kind != CHANGE_DELETED))
+    if (!is_dir(dir) || dir->kind == CHANGE_MODE || dir->kind == CHANGE_TYPE)
         return false;
     return (at + 1 < changes->len && is_below(&changes->items[at + 1], dir)) ||
            (dir->kind == CHANGE_DELETED && has_origin_below(origins, len, dir->path));

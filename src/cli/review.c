@@ -453,35 +453,42 @@ static bool is_dir_change(const struct change *change)
     return S_ISDIR(side->mode);
 }
 
-/* Everything below the directory that is gone is taken: then it may go, too; of one that is new, what is taken below
- * brings it along, and to name it would take all that is below. */
-static void decide_dirs(struct review *review)
+/* Something below the directory stays. `*ret_some`: there is something below it. */
+static bool leaves_below(const struct review *review, size_t at, bool *ret_some)
 {
     const struct changes *changes = review->changes;
+    const struct change *dir = &changes->items[at];
+    const char *gone = dir->kind == CHANGE_RENAMED ? dir->from : dir->path;
+    bool leaves = false;
 
-    for (size_t i = changes->len; i-- > 0;) {
-        const struct change *dir = &changes->items[i];
-        enum verdict verdict = TAKE;
-        bool has_some = false;
+    *ret_some = false;
+    for (size_t i = 0; i < changes->len; i++) {
+        const struct change *change = &changes->items[i];
 
-        if (!is_dir_change(dir) || (dir->kind != CHANGE_DELETED && dir->kind != CHANGE_ADDED))
+        if (i == at || change->root != dir->root ||
+            (!path_is_within(change->path, dir->path) && !path_is_within(change->path, gone) &&
+             !(change->from && path_is_within(change->from, gone))))
             continue;
-        for (size_t k = i + 1; k < changes->len && changes->items[k].root == dir->root &&
-                               path_is_within(changes->items[k].path, dir->path);
-             k++) {
-            has_some = true;
-            if (review->decisions[k].verdict == LEAVE)
-                verdict = LEAVE;
-        }
-        for (size_t k = 0; dir->kind == CHANGE_DELETED && k < changes->len; k++)
-            if (changes->items[k].from && changes->items[k].root == dir->root &&
-                path_is_within(changes->items[k].from, dir->path)) {
-                has_some = true;
-                if (review->decisions[k].verdict == LEAVE)
-                    verdict = LEAVE;
-            }
+        *ret_some = true;
+        leaves |= review->decisions[i].verdict == LEAVE;
+    }
+    return leaves;
+}
+
+/* To name a directory is to take all that is below: so only when all of that is. One that is new comes along with what is
+ * taken below it. */
+static void decide_dirs(struct review *review)
+{
+    for (size_t i = review->changes->len; i-- > 0;) {
+        const struct change *dir = &review->changes->items[i];
+        bool has_some;
+        bool leaves;
+
+        if (!is_dir_change(dir) || dir->kind == CHANGE_MODE || dir->kind == CHANGE_TYPE)
+            continue;
+        leaves = leaves_below(review, i, &has_some);
         if (has_some)
-            review->decisions[i].verdict = dir->kind == CHANGE_ADDED ? LEAVE : verdict;
+            review->decisions[i].verdict = leaves || dir->kind == CHANGE_ADDED ? LEAVE : TAKE;
     }
 }
 
