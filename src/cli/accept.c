@@ -18,6 +18,7 @@
 #include "cli/layer_words.h"
 #include "cli/review.h"
 #include "cli/run_layer.h"
+#include "layer/commits.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@ struct accept_options {
     bool takes_all;
     bool is_forced;
     bool takes_marked;
+    bool takes_commits;
     bool is_dry;
     bool asks;
     bool wants_json;
@@ -45,12 +47,14 @@ struct layer_task {
     struct layer_words words;
     struct layer *layer;
     struct accept_result result;
+    struct commits commits; /* of a layer with git directories */
 };
 
 static void task_done(struct layer_task *task)
 {
     layer_auto(&task->layer);
     accept_result_done(&task->result);
+    commits_done(&task->commits);
     layer_words_done(&task->words);
 }
 
@@ -112,6 +116,8 @@ static int print_json(const struct layer_task *task)
     json_object_set_new(json, "layerId", json_string(layer_id(task->layer)));
     json_object_set_new(json, "name",
                         str_eq(name, layer_id(task->layer)) ? json_null() : json_string(name));
+    if (layer_has_git(task->layer))
+        json_object_set_new(json, "commits", commits_to_json(&task->commits));
     json_object_set_new(json, "dryRun", json_boolean(task->options.is_dry));
     return console_print_json(json);
 }
@@ -143,23 +149,51 @@ static void print_done(const struct layer_task *task, struct buf *text)
                     name);
 }
 
+/* How many branches were left. */
+static size_t print_commits(const struct layer_task *task, struct buf *text, struct buf *left)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < task->commits.len; i++) {
+        const struct commits_branch *branch = &task->commits.items[i];
+
+        if (branch->why) {
+            console_line(left, "left the commits of %s in %s: %s", branch->name, branch->repository,
+                         branch->why);
+            count++;
+        } else if (branch->is_taken || task->options.is_dry) {
+            console_line(text, "%s commits of %s, as the branch %s in %s",
+                         task->options.is_dry ? task->would : task->done, branch->name,
+                         branch->target, branch->repository);
+        }
+    }
+    for (size_t i = 0; i < task->commits.notes.len; i++)
+        console_line(left, "%s", task->commits.notes.items[i]);
+    return count;
+}
+
 /* An exit status. */
 static int tell(const struct layer_task *task)
 {
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     AUTO(buf_done) struct buf left = {.max = SIZE_MAX / 2};
     int status = EXIT_OK;
+    size_t commits_left = 0;
 
+    commits_left = print_commits(task, &text, &left);
     if (task->options.wants_json) {
         status = print_json(task);
     } else {
-        print_done(task, &text);
+        if (task->result.done.len || !text.len)
+            print_done(task, &text);
         status = console_print(&text);
         left_print(task->layer, task->words.cwd, task->command->name, task->result.left,
                    task->result.left_len, &left);
         run_layer_say_lines(&left);
     }
-    return status != EXIT_OK ? status : task->result.left_len ? EXIT_LEFT : EXIT_OK;
+    if (status != EXIT_OK)
+        return status;
+    return task->result.left_len || commits_left ? EXIT_LEFT : EXIT_OK;
 }
 
 static int finish(struct layer_task *task, const char *action)
@@ -198,6 +232,20 @@ static int ask(struct layer_task *task)
     return finish(task, "accept");
 }
 
+/* Commits that were made in the layer, as branches of their own. */
+static int take_commits(struct layer_task *task)
+{
+    const struct commits_wish wish = {.is_forced = task->options.is_forced,
+                                      .is_dry = task->options.is_dry};
+    struct err err;
+
+    if (!layer_has_git(task->layer))
+        return task->options.takes_commits
+                   ? console_failf("the layer has no commits: it was made without --layer-git")
+                   : EXIT_OK;
+    return commits_take(task->layer, &wish, &task->commits, &err) ? fail(&err) : EXIT_OK;
+}
+
 static int accept_run(char **argv)
 {
     AUTO(task_done)
@@ -214,7 +262,7 @@ static int accept_run(char **argv)
         return status;
     if (options->asks)
         return ask(&task);
-    if (!task.words.paths.len && !options->takes_all) {
+    if (!task.words.paths.len && !options->takes_all && !options->takes_commits) {
         AUTO_FREE char *name = layer_shown_name(task.layer);
 
         return console_failf("which changes of the layer %s? PATH..., --all, or -i to be asked "
@@ -225,9 +273,11 @@ static int accept_run(char **argv)
         .paths = layer_words_paths(&task.words),
         .flags = flags_of(options),
     };
-    if (change_accept(task.layer, &request, &task.result, &err))
+    if ((task.words.paths.len || options->takes_all) &&
+        change_accept(task.layer, &request, &task.result, &err))
         return fail(&err);
-    return finish(&task, "accept");
+    status = options->takes_all || options->takes_commits ? take_commits(&task) : EXIT_OK;
+    return status == EXIT_OK ? finish(&task, "accept") : status;
 }
 
 #define DRY_OPTION                                                                                 \
@@ -261,6 +311,11 @@ static const struct option accept_options[] = {
      .help = "Also what is marked: what others run or obey later, what is executable now, links "
              "that lead elsewhere, protected names. What is named itself by PATH is taken "
              "without it."},
+    {.name = "commits",
+     INTO_TRUE(struct accept_options, takes_commits),
+     .brief = "Commits of a layer with --layer-git, as branches",
+     .help = "Commits that were made in a layer with --layer-git, each branch as one of its own: "
+             "cordon/LAYER/BRANCH. --all takes them, too."},
     DRY_OPTION,
     JSON_OPTION,
     {.name = NULL},

@@ -145,6 +145,14 @@ static struct change_line *find_moved(const struct folding *folding, const struc
     return NULL;
 }
 
+/* mv(1) keeps times, also where it has to copy. */
+static bool is_edited(const struct change *change)
+{
+    return change->kind == CHANGE_RENAMED && !is_dir(change) &&
+           (change->layer.size != change->real.size ||
+            change->layer_mtime_ns != change->real_mtime_ns);
+}
+
 static void fold_moved(struct folding *folding)
 {
     const struct changes *changes = folding->changes;
@@ -155,7 +163,7 @@ static void fold_moved(struct folding *folding)
         struct change_line *line;
 
         /* a directory that agrees in nothing is the one that was moved */
-        if (change->kind != CHANGE_RENAMED || change->marks & marks_shown ||
+        if (change->kind != CHANGE_RENAMED || change->marks & marks_shown || is_edited(change) ||
             (!same && !is_dir(change)))
             continue;
         line = find_moved(folding, change, same);
@@ -447,6 +455,8 @@ static void print_one(const struct change_view *view, const struct change *chang
     AUTO_FREE char *from = change->from ? name_of(view, change->root, change->from, false) : NULL;
 
     buf_appendf(name, "%s%s%s", from ? from : "", from ? " -> " : "", path);
+    if (is_edited(change))
+        buf_append_str(about, "and edited");
     if (change->kind == CHANGE_MODE)
         buf_appendf(about, "%04o -> %04o", change->real.mode & 07777, change->layer.mode & 07777);
     if (change->kind == CHANGE_TYPE)

@@ -9,6 +9,7 @@
 #include "cli/console.h"
 #include "cli/layer_words.h"
 #include "layer/change.h"
+#include "layer/commits.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -37,7 +38,7 @@ static int print_names(const struct layer *layer, const struct changes *changes)
 }
 
 static int print_json(const struct layer *layer, const struct changes *changes,
-                      const struct strv *problems)
+                      const struct commits *commits, const struct strv *problems)
 {
     json_t *list = json_array();
     AUTO_JSON json_t *json = json_pack(
@@ -48,7 +49,23 @@ static int print_json(const struct layer *layer, const struct changes *changes,
 
     for (size_t i = 0; i < changes->len; i++)
         json_array_append_new(list, change_to_json(layer, &changes->items[i]));
+    if (layer_has_git(layer))
+        json_object_set_new(json, "commits", commits_to_json(commits));
     return console_print_json(json);
+}
+
+static void print_commits(const struct commits *commits, const struct ink *ink, struct buf *text)
+{
+    enum { ID_SHOWN = 8 };
+
+    for (size_t i = 0; i < commits->len; i++) {
+        const struct commits_branch *branch = &commits->items[i];
+        AUTO_FREE char *name = utf8_plain(branch->name);
+
+        if (!branch->is_taken && !branch->is_gone)
+            buf_appendf(text, "  %scommits %s %s, to %.*s\n", ink->moved, ink->off, name, ID_SHOWN,
+                        branch->commit);
+    }
 }
 
 static void print_head(const struct layer *layer, const struct ink *ink, struct buf *text)
@@ -65,7 +82,7 @@ static void print_head(const struct layer *layer, const struct ink *ink, struct 
 }
 
 static int print_text(const struct changes_options *options, const struct layer *layer,
-                      const struct changes *changes, const char *cwd)
+                      const struct changes *changes, const struct commits *commits, const char *cwd)
 {
     const struct change_view view = {layer, changes, cwd, ink_of(STDOUT_FILENO)};
     AUTO(change_lines_done) struct change_lines lines = {.items = NULL};
@@ -75,6 +92,7 @@ static int print_text(const struct changes_options *options, const struct layer 
     print_head(layer, view.ink, &text);
     for (size_t i = 0; i < lines.len; i++)
         change_line_print(&view, &lines.items[i], &text);
+    print_commits(commits, view.ink, &text);
     change_counts_print(&changes->counts, view.ink, &text);
     buf_append_str(&text, "\n");
     return console_print(&text);
@@ -90,6 +108,7 @@ static int changes_run(char **argv)
     struct changes_options options = {.step = 0};
     AUTO(layer_words_auto) struct layer_words words = {.cwd = NULL};
     AUTO(changes_done) struct changes changes = {.items = NULL};
+    AUTO(commits_done) struct commits commits = {.items = NULL};
     AUTO(strv_done) struct strv problems = {0};
     AUTO(layer_auto) struct layer *layer = NULL;
     struct change_query query;
@@ -108,12 +127,14 @@ static int changes_run(char **argv)
     };
     if (change_list(layer, &query, &changes, &problems, &err))
         return console_fail(&err);
+    if (!options.step && !options.ends_with_nul && commits_list(layer, &commits, &err))
+        console_say("%s", err.msg);
     if (options.wants_json)
-        return print_json(layer, &changes, &problems);
+        return print_json(layer, &changes, &commits, &problems);
     for (size_t i = 0; i < problems.len; i++)
         console_say("%s", problems.items[i]);
     return options.ends_with_nul ? print_names(layer, &changes)
-                                 : print_text(&options, layer, &changes, words.cwd);
+                                 : print_text(&options, layer, &changes, &commits, words.cwd);
 }
 
 static const struct option changes_options[] = {
