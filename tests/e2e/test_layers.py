@@ -43,6 +43,11 @@ def kinds(place, *words):
     return {os.path.relpath(change["path"], place.ws): change["kind"] for change in told["changes"]}
 
 
+def layers(place):
+    """Those over the workspace: others of the same user may have some in /var/tmp."""
+    return [layer for layer in place.json("layers", "--json")["layers"] if layer["roots"] and layer["roots"][0]["path"] == str(place.ws)]
+
+
 class Terminal(Person):
     """Everything of what is started is at it."""
 
@@ -127,8 +132,8 @@ def test_steps_of_a_layer(tree):
 def test_two_layers_over_one_tree(tree):
     layered(tree, "echo 1 > mine", name="one")
     layered(tree, "test ! -e mine && echo 2 > mine", name="two")
-    assert tree.cordon("layers", "--names").stdout.split() == ["two", "one"]
-    listed = tree.json("layers", "--json")["layers"]
+    assert [name for name in tree.cordon("layers", "--names").stdout.split() if name in ("one", "two")] == ["two", "one"]
+    listed = layers(tree)
     assert [(layer["name"], layer["state"], layer["steps"], layer["counts"]["added"]) for layer in listed] == [
         ("two", "quiet", 1, 1), ("one", "quiet", 1, 1)]
     assert tree.cordon("accept", "two", "--all").returncode == 0
@@ -136,7 +141,7 @@ def test_two_layers_over_one_tree(tree):
     assert ran.returncode == 3 and "left mine" in ran.stderr and "--force" in ran.stderr
     assert (tree.ws / "mine").read_text() == "2\n"
     assert tree.cordon("accept", "one", "mine", "--force").returncode == 0 and (tree.ws / "mine").read_text() == "1\n"
-    assert "none was that old" in tree.cordon("layers", "--prune", "1h").stdout
+    assert "one" not in tree.cordon("layers", "--prune", "1h").stdout.split() and len(layers(tree)) == 2
 
 
 def test_a_layer_without_a_name(tree):
@@ -147,8 +152,8 @@ def test_a_layer_without_a_name(tree):
     assert kinds(tree, begun) == {"x": "A"}
     assert tree.shell("echo y > y", f"--layer={begun}", "-q").stderr == ""
     assert kinds(tree) == {"x": "A", "y": "A"}
-    assert tree.cordon("drop", "--all").returncode == 0 and tree.cordon("layers", "--names").stdout == ""
-    assert "nothing is changed" in tree.shell("true", "--layer").stderr and tree.cordon("layers", "--names").stdout == ""
+    assert tree.cordon("drop", "--all").returncode == 0 and layers(tree) == []
+    assert "nothing is changed" in tree.shell("true", "--layer").stderr and layers(tree) == []
 
 
 @pytest.mark.parametrize("end, wanted, left", [("keep", {"gone.txt", "old.txt"}, 4), ("accept", {"new.txt", "old.txt"}, 1),
@@ -160,7 +165,7 @@ def test_at_the_end(tree, end, wanted, left):
     if left:
         assert len(kinds(tree)) == left
     else:
-        assert tree.cordon("layers", "--names").stdout == ""
+        assert layers(tree) == []
 
 
 # --- what others do meanwhile
@@ -204,7 +209,7 @@ def test_a_repository_is_as_it_is_outside(tree):
 
 def test_one_process_at_a_time(tree):
     process = tree.start("run", "--layer=agent", "--", "cat", text=True)
-    while not tree.json("layers", "--json")["layers"]:
+    while not layers(tree):
         pass
     ran = tree.cordon("accept", "agent", "--all")
     assert ran.returncode == 4 and "cordon run" in ran.stderr
