@@ -76,6 +76,7 @@ struct work {
     const char *const *refreshed; /* instead: roots to be refreshed in `in` */
     const struct overlay_namespace *in;
     int users;
+    pid_t parent;
     int gate; /* tells the child that its ids are mapped; -1: it does that itself */
     pid_t caller;
     struct identity identity;
@@ -576,6 +577,7 @@ int overlay_mount(const struct overlay *overlays, size_t len, int users,
     struct work work = {.overlays = overlays,
                         .len = len,
                         .users = users,
+                        .parent = getpid(),
                         .gate = -1,
                         .made = {-1, -1},
                         .mounts = mounts,
