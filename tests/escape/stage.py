@@ -56,6 +56,10 @@ def is_hidden(path):
     return ".cache/cordon/tmp/" in str(path)
 
 
+# What is said of a layer when its command has ended.
+LAYERS_OWN = re.compile(r"^cordon: (nothing is changed|accepted \d+ changes?).*\n", re.M)
+
+
 def in_layer(flags):
     """What makes a command of these flags write to a layer, of which all is taken when it has ended: so whatever it
     achieves is there as without, and what it plants the next one finds."""
@@ -332,6 +336,8 @@ class Stage:
     def note_run(self, code, out, err):
         """For a case that reads the streams itself: what came."""
         self.look()
+        if IN_LAYER:
+            err = LAYERS_OWN.sub("", err)
         self.runs.append(Ran(code, out, err, 1 if self.helper else 125))
         return self.runs[-1]
 
