@@ -355,12 +355,14 @@ int layer_tidy(struct layer *layer, struct err *err)
 
 /* --- entering --- */
 
-static int check_entry(const struct layer *layer, struct err *err)
+static int check_entry(struct layer *layer, struct err *err)
 {
     uint64_t max = layer->record.max_bytes;
 
     if (layer->lock < 0 || layer->is_adopted)
         return err_set(err, ERR_BUG, "layer %s is not ours to enter", layer_name(layer));
+    if (max && !layer->bytes && !layer->launches && store_count_bytes(layer, &layer->bytes, err))
+        return -1;
     if (max && layer->bytes > max)
         return err_set(
             err, ERR_LIMIT,
