@@ -82,7 +82,7 @@ static void classify(struct lines *old, struct lines *now)
         bool in_old = false, in_now = false;
 
         for (end = i; end < len && compare_lines(&all[i], &all[end]) == 0; end++) {
-            bool is_old = all[end] >= old->items && all[end] < old->items + old->len;
+            bool is_old = old->len && all[end] >= old->items && all[end] < old->items + old->len;
 
             all[end]->class = (unsigned)i;
             in_old = in_old || is_old;
