@@ -15,6 +15,7 @@
 #include "cli/console.h"
 #include "cli/explain_view.h"
 #include "cli/rules.h"
+#include "cli/run_layer.h"
 #include "cli/settings.h"
 #include "executor/execution.h"
 #include "explain/answer.h"
@@ -33,6 +34,7 @@ enum explain_flag { EXPLAIN_JSON = 1, EXPLAIN_WITH_VALUES = 2, EXPLAIN_ALL = 4 }
 
 struct explain_options {
     struct policy_options policy;
+    struct layer_options_given layer;
     const char *path;
     const char *host;
     const char *diff;   /* a profile */
@@ -44,6 +46,7 @@ struct explain_options {
 struct explanation {
     struct explain_options options;
     struct settings settings;
+    struct run_layer layer;
     struct explained about;
     struct execution_options execution;
     struct explained_command command; /* `argv` NULL: none was asked about */
@@ -272,7 +275,9 @@ static void explanation_done(struct explanation *explanation)
 {
     explained_command_done(&explanation->command);
     settings_done(&explanation->settings);
+    run_layer_done(&explanation->layer); /* nothing ran in it: a new one goes */
     policy_options_done(&explanation->options.policy);
+    strv_done(&explanation->options.layer.direct);
 }
 
 /* --- options --- */
@@ -343,6 +348,7 @@ static const struct option_group explain_groups[] = {
     {"Approval", approval_options},
     {"Output", output_options},
     {"Permissions", policy_permission_options, offsetof(struct explain_options, policy)},
+    {"Change layer", run_layer_options, offsetof(struct explain_options, layer)},
     {"Environment", policy_environment_options, offsetof(struct explain_options, policy)},
     {NULL, NULL},
 };
@@ -421,6 +427,17 @@ static int explain_other(const struct explanation *explanation)
                         "differences", differences));
 }
 
+static int find_layer(const struct policy_options *policy, const struct config *config,
+                      const char *dir, struct layer **ret, struct err *err)
+{
+    struct explanation *explanation = policy->find_layer_data;
+
+    if (run_layer_open(&explanation->layer, policy, config, dir, err))
+        return -1;
+    *ret = explanation->layer.layer;
+    return 0;
+}
+
 /* A machine that cannot enforce the profile is no failure of explaining it. */
 static void explain_begin(struct explanation *explanation, char *const *argv)
 {
@@ -459,8 +476,12 @@ static int explain_run(char **argv)
                              "at a time");
     if (options->wanted != ACCESS_READ && !options->path)
         return console_failf("--for is about a path; add --path PATH");
+    explanation.layer.given = &options->layer;
+    explanation.options.policy.find_layer = find_layer;
+    explanation.options.policy.find_layer_data = &explanation;
     if (settings_init(&explanation.settings, &options->policy, &err))
         return console_fail(&err);
+    explanation.options.policy.find_layer = NULL; /* of another profile it is the same */
     if (options->diff)
         return explain_other(&explanation);
     explain_begin(&explanation, rest);

@@ -27,6 +27,7 @@
 #include "cli/run.h"
 #include "cli/settings.h"
 #include "layer/accept.h"
+#include "layer/commits.h"
 #include "policy/config/config.h"
 
 #include <stdint.h>
@@ -449,13 +450,21 @@ static json_t *to_json(const struct ending *ending)
     return json;
 }
 
+static bool has_commits(const struct layer *layer)
+{
+    AUTO(commits_done) struct commits commits = {0};
+    struct err ignored; /* then nobody knows, and it stays */
+
+    return commits_list(layer, &commits, &ignored) || commits.len || commits.notes.len;
+}
+
 /* An empty layer that nobody has named is of no use to anybody. */
 static bool is_of_no_use(const struct ending *ending)
 {
     const struct layer *layer = ending->run->layer;
 
-    return str_eq(ending->done, "drop") ||
-           (!ending->changes.len && str_eq(layer_name(layer), layer_id(layer)));
+    return str_eq(ending->done, "drop") || (!ending->changes.len && !has_commits(layer) &&
+                                            str_eq(layer_name(layer), layer_id(layer)));
 }
 
 json_t *run_layer_end(struct run_layer *run, struct run_audit *audit, const char *cwd,

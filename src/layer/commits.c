@@ -528,6 +528,8 @@ static int take_from(const struct repository *repository, const struct commits_w
     int status = 0;
 
     for (size_t i = 0; i < len && !status; i++) {
+        if (branches[i].is_taken)
+            count_ahead(repository, &branches[i]);
         if (!is_wished(wish, &branches[i]) || branches[i].is_taken || wish->is_dry)
             continue;
         if (!ours.path)

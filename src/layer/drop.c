@@ -219,8 +219,8 @@ static int settle_folder(struct settle *settle, struct err *err)
 
 int change_settle(struct layer *layer, size_t *ret_settled, struct err *err)
 {
-    const struct change_query query = {.flags =
-                                           CHANGES_WITHOUT_RENAMES | CHANGES_WITHOUT_CONFLICTS};
+    const struct change_query query = {.flags = CHANGES_WITHOUT_RENAMES |
+                                                CHANGES_WITHOUT_CONFLICTS | CHANGES_OF_GIT};
     AUTO(settle_done) struct settle settle = {0};
     AUTO(strv_done) struct strv problems = {0};
     size_t roots;

@@ -198,8 +198,9 @@ static void take_or_leave(struct select *select, const struct change *change)
 static int list(struct select *select, struct err *err)
 {
     /* with names, all has to be known: what goes along is not below them */
-    const struct change_query query = {.flags =
-                                           select->request->paths ? 0 : CHANGES_WITHOUT_RENAMES};
+    const struct change_query query = {
+        .flags = (select->request->paths ? 0u : (unsigned)CHANGES_WITHOUT_RENAMES) |
+                 (select->use == SELECT_DROP ? (unsigned)CHANGES_OF_GIT : 0u)};
 
     return change_list(select->work->layer, &query, &select->ret->changes, &select->ret->problems,
                        err);

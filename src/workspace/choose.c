@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/str.h"
+#include "layer/layer.h"
 #include "policy/config/config.h"
 #include "policy/narrow.h"
 #include "policy/network_hook.h"
@@ -264,6 +265,8 @@ static int choose_overrides(struct workspace *workspace, const struct workspace_
         profile->tmp = (enum profile_tmp)(request->tmp - WORKSPACE_TMP_HOST);
     if (request->git != WORKSPACE_GIT_OF_PROFILE)
         profile->git = (enum profile_git)(request->git - WORKSPACE_GIT_READ);
+    else if (request->layer && layer_has_git(request->layer)) /* what else would it have them for */
+        profile->git = PROFILE_GIT_COMMIT;
     workspace->topics = request->topics;
     workspace->tells_connects = request->tells_connects;
     workspace->audit_topics = profile->watch == PROFILE_WATCH_OFF ? 0u : request->audit_topics;
