@@ -149,6 +149,21 @@ static void print_done(const struct layer_task *task, struct buf *text)
                     name);
 }
 
+/* Nothing is checked out by us, and nothing merged. */
+static void print_ways(const struct commits_branch *branch, struct buf *text)
+{
+    size_t len = strlen(branch->repository);
+    bool has_tree = len > 5 && str_eq(branch->repository + len - 5, "/.git");
+    AUTO_FREE char *tree = alloc_strn(branch->repository, has_tree ? len - 5 : len);
+    AUTO_FREE char *at = layer_shell_word(tree);
+    AUTO_FREE char *target = layer_shell_word(branch->target);
+    AUTO_FREE char *base = layer_shell_word(branch->is_new ? "HEAD" : branch->name);
+
+    console_line(text, "  to look at (%zu): git -C %s log -p %s..%s", branch->ahead, at, base,
+                 target);
+    console_line(text, "  to take:        git -C %s merge %s", at, target);
+}
+
 /* How many branches were left. */
 static size_t print_commits(const struct layer_task *task, struct buf *text, struct buf *left)
 {
@@ -165,6 +180,8 @@ static size_t print_commits(const struct layer_task *task, struct buf *text, str
             console_line(text, "%s commits of %s, as the branch %s in %s",
                          task->options.is_dry ? task->would : task->done, branch->name,
                          branch->target, branch->repository);
+            if (!task->options.is_dry)
+                print_ways(branch, text);
         }
     }
     for (size_t i = 0; i < task->commits.notes.len; i++)
