@@ -507,22 +507,15 @@ static void taken_done(struct taken *taken)
     strv_done(&taken->paths);
 }
 
-static void taken_add(struct taken *taken, char *path, const struct change_stamp *stamp)
-{
-    taken->expected = alloc_grow(taken->expected, taken->len, &taken->cap, sizeof *taken->expected);
-    taken->expected[taken->len++] = (struct accept_expected){alloc_str(path), *stamp};
-    strv_push_take(&taken->paths, path);
-}
-
+/* Of what was moved, the place where it is stands for both. */
 static void taken_add_change(struct taken *taken, const struct layer *layer,
                              const struct change *change)
 {
-    static const struct change_stamp nothing;
-    char *from = change_from(layer, change);
+    char *path = change_path(layer, change);
 
-    taken_add(taken, change_path(layer, change), &change->layer);
-    if (from)
-        taken_add(taken, from, &nothing);
+    taken->expected = alloc_grow(taken->expected, taken->len, &taken->cap, sizeof *taken->expected);
+    taken->expected[taken->len++] = (struct accept_expected){alloc_str(path), change->layer};
+    strv_push_take(&taken->paths, path);
 }
 
 /* Puts the second result behind the first. */

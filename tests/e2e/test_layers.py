@@ -272,7 +272,7 @@ def test_a_path_is_no_layer(tree):
     assert kinds(tree, "./agent") == {"agent": "A"} and len(kinds(tree, "agent")) == 2
 
 
-def test_folders_are_one_line(tree):
+def test_folders_are_one_line(tree, terminal):
     (tree.ws / "lib/sub").mkdir(parents=True)
     for number in range(4):
         (tree.ws / f"lib/sub/f{number}").write_text(f"{number}\n" * 40)
@@ -282,7 +282,11 @@ def test_folders_are_one_line(tree):
     assert "new d/ 6 files, 12 bytes" in told and "new d/Makefile ! run later by make" in told
     assert any(line.startswith("moved lib/ -> library/ 4 files") for line in told), told
     assert len(tree.cordon("changes", "--full").stdout.splitlines()) > 12
-    assert tree.cordon("accept", "library", "lib").returncode == 0
+    terminal.start("accept", "-i")
+    for answer in ("y", "n", "y"):  # d, d/Makefile, lib
+        terminal.answer(",?]?", answer)
+    assert terminal.end() == 0, terminal.seen
+    assert kinds(tree) == {"d/Makefile": "A"}
     assert (tree.ws / "library/sub/f3").exists() and not (tree.ws / "lib").exists()
 
 
