@@ -626,8 +626,11 @@ int run_command(struct run_options *given, char **command, const struct run_obse
         options->policy.find_layer = find_layer;
         options->policy.find_layer_data = &flow;
     }
-    if (settings_init(&flow.settings, &options->policy, &err))
+    if (settings_init(&flow.settings, &options->policy, &err)) {
+        if (flow.layer.is_default)
+            err_wrap(&err, "[undo] default = \"layer\" (--no-undo does without)");
         return run_fail(options, &err);
+    }
     if (options->approval_hook && !flow.settings.approval_from) {
         err_set(&err, ERR_INVALID, "--approval-hook needs --ask-for-approval POLICY");
         return run_fail(options, &err);

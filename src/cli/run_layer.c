@@ -210,6 +210,7 @@ int run_layer_open(struct run_layer *ret, const struct policy_options *policy,
     if (!given->is_wanted && !given->is_undoable && !is_default)
         return 0;
     ret->is_undoable = given->is_undoable || is_default;
+    ret->is_default = is_default;
     ret->layer = open_or_create(given, dir, err);
     if (!ret->layer)
         return -1;

@@ -45,6 +45,7 @@ struct run_layer {
     enum layer_end at_end;
     int last_step;    /* before the command; 0: none */
     bool is_undoable; /* all is accepted at the end, to be undone */
+    bool is_default;  /* by the configuration alone */
     bool is_dropped;  /* it goes when nothing uses it any more */
     bool is_quiet;    /* of what is as it was wanted nothing is said */
 };

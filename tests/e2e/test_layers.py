@@ -245,6 +245,9 @@ def test_without_namespaces_it_is_refused(place):
         return
     ran = place.shell("echo x > x", "--layer")
     assert ran.returncode == 125 and "namespace" in ran.stderr and not (place.ws / "x").exists()
+    place.config("[undo]\ndefault = 'layer'\n")
+    ran = place.shell("echo x > x")
+    assert ran.returncode == 125 and "--no-undo" in ran.stderr
 
 
 # --- names, folders, colours
