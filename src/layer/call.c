@@ -17,21 +17,15 @@
 
 enum { PATHS_MAX = 65536 }; /* that are named in one request */
 
-static const char *const kinds[] = {[LAYER_CALL_OPEN] = "open",
-                                    [LAYER_CALL_LIST] = "list",
-                                    [LAYER_CALL_INFO] = "info",
-                                    [LAYER_CALL_CHANGES] = "changes",
-                                    [LAYER_CALL_SUMMARY] = "summary",
-                                    [LAYER_CALL_DIFF] = "diff",
-                                    [LAYER_CALL_READ] = "read",
-                                    [LAYER_CALL_ACCEPT] = "accept",
-                                    [LAYER_CALL_DROP] = "drop",
-                                    [LAYER_CALL_UNDO] = "undo",
-                                    [LAYER_CALL_REFRESH] = "refresh",
-                                    [LAYER_CALL_SETTLE] = "settle",
-                                    [LAYER_CALL_REMOVE] = "remove",
-                                    [LAYER_CALL_CLOSED] = "closed",
-                                    NULL};
+static const char *const kinds[] = {
+    [LAYER_CALL_OPEN] = "open",       [LAYER_CALL_LIST] = "list",
+    [LAYER_CALL_INFO] = "info",       [LAYER_CALL_CHANGES] = "changes",
+    [LAYER_CALL_SUMMARY] = "summary", [LAYER_CALL_DIFF] = "diff",
+    [LAYER_CALL_READ] = "read",       [LAYER_CALL_ACCEPT] = "accept",
+    [LAYER_CALL_DROP] = "drop",       [LAYER_CALL_UNDO] = "undo",
+    [LAYER_CALL_REFRESH] = "refresh", [LAYER_CALL_SETTLE] = "settle",
+    [LAYER_CALL_SQUASH] = "squash",   [LAYER_CALL_REMOVE] = "remove",
+    [LAYER_CALL_CLOSED] = "closed",   NULL};
 
 void layer_call_done(struct layer_call *call)
 {

@@ -33,6 +33,7 @@ enum layer_call_kind {
     LAYER_CALL_UNDO,
     LAYER_CALL_REFRESH,
     LAYER_CALL_SETTLE,
+    LAYER_CALL_SQUASH,
     LAYER_CALL_REMOVE,
     LAYER_CALL_CLOSED, /* whether there is one; nobody here has it open */
 };

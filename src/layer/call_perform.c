@@ -460,6 +460,12 @@ static json_t *do_settle(struct work *work, struct err *err)
     return json_pack("{s:I}", "settled", (json_int_t)settled);
 }
 
+static json_t *do_squash(struct work *work, struct err *err)
+{
+    return work_open(work, LAYER_CHANGE, err) || layer_squash(work->layer, err) ? NULL
+                                                                                : json_object();
+}
+
 static json_t *do_remove(struct work *work, struct err *err)
 {
     if (work_open(work, LAYER_CHANGE, err) || layer_remove(TAKE_PTR(work->layer), err))
@@ -528,7 +534,8 @@ json_t *layer_call_perform(const struct layer_call *call, struct layer_call_fds 
         [LAYER_CALL_READ] = do_read,       [LAYER_CALL_ACCEPT] = do_change,
         [LAYER_CALL_DROP] = do_change,     [LAYER_CALL_UNDO] = do_change,
         [LAYER_CALL_REFRESH] = do_refresh, [LAYER_CALL_SETTLE] = do_settle,
-        [LAYER_CALL_REMOVE] = do_remove,   [LAYER_CALL_CLOSED] = do_closed,
+        [LAYER_CALL_SQUASH] = do_squash,   [LAYER_CALL_REMOVE] = do_remove,
+        [LAYER_CALL_CLOSED] = do_closed,
     };
     AUTO(work_done) struct work work = {.call = call, .fds = fds};
     struct err err;

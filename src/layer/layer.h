@@ -199,6 +199,10 @@ int layer_undo_step(struct layer *layer, int number, struct err *err);
 /* Steps in which nothing is (any more: it was taken or dropped) go; nothing when not quiet. */
 int layer_tidy(struct layer *layer, struct err *err);
 
+/* Old steps become one when there are LAYER_STEPS_MANY, before a launch has to see to it; nothing when not quiet. */
+enum { LAYER_STEPS_MANY = 48 };
+int layer_squash(struct layer *layer, struct err *err);
+
 /* O_PATH descriptor of the directory in which root `root` lies really; ERR_CONFLICT when it is another than the
  * layer was made for. `up` of a step: -1 with ERR_NOT_FOUND when that wrote nothing there. The caller closes. */
 int layer_open_root(const struct layer *layer, size_t root, struct err *err);

@@ -389,6 +389,13 @@ int squash_steps(struct layer *layer, struct err *err)
     return 0;
 }
 
+int layer_squash(struct layer *layer, struct err *err)
+{
+    return layer_is_quiet(layer) && layer->records_len >= LAYER_STEPS_MANY
+               ? squash_steps(layer, err)
+               : 0;
+}
+
 /* A merge that fails once more stays half done: seen from inside the two steps are the same all the time. */
 int squash_recover(struct layer *layer, struct err *err)
 {

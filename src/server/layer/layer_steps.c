@@ -176,6 +176,24 @@ static void tell_ended(struct layer_entry *entry, int step, const json_t *result
     layer_notify(entry->table->server, entry->id, "layer/stepEnded", params);
 }
 
+/* What is better done while nothing lives. What fails is tried again when another step has ended, not before. */
+static void tidy(struct layer_entry *entry)
+{
+    const int last = layer_last_step(entry->layer);
+    size_t steps = 0;
+
+    (void)layer_steps(entry->layer, &steps);
+    if (entry->changing || (!entry->settles && steps < LAYER_STEPS_MANY) ||
+        last == entry->tidied_step || !layer_entry_is_free(entry))
+        return;
+    entry->tidied_step = last;
+    if (steps >= LAYER_STEPS_MANY)
+        layer_change(entry, NULL, "squash", NULL);
+    if (entry->settles)
+        layer_change(entry, NULL, "settle", NULL);
+    entry->settles = false;
+}
+
 static void summary_end(struct layer_entry *entry, const json_t *result)
 {
     const int step = entry->summary_step;
@@ -187,6 +205,8 @@ static void summary_end(struct layer_entry *entry, const json_t *result)
     if (paths && layer_is_watched(entry->table->server, entry->id))
         watch_outside(entry, paths);
     entry->used_ns = clock_now_ns();
+    if (entry->layer)
+        tidy(entry); /* whoever ran something in the step is through with it by now */
     summarize(entry);
 }
 
@@ -261,10 +281,6 @@ static void on_time(void *data)
     if (!entry->layer)
         return;
     entry->used_ns = clock_now_ns();
-    if (entry->settles && !entry->changing && layer_entry_is_free(entry)) {
-        entry->settles = false;
-        layer_change(entry, NULL, "settle", NULL);
-    }
     if (is_heard(entry))
         summarize(entry);
     else

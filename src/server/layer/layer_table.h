@@ -67,8 +67,9 @@ struct layer_entry {
     int live_step;  /* the last one in which a command was started */
     int ended_step; /* to be told of; 0: none */
     int told_step;
-    bool looks;   /* a summary is wanted though no step has ended */
-    bool settles; /* something was accepted while commands lived */
+    int tidied_step; /* the newest one when that was tried last */
+    bool looks;      /* a summary is wanted though no step has ended */
+    bool settles;    /* something was accepted while commands lived */
     struct list replies;
     struct layer_outside *outside; /* NULL: nothing is watched */
     uint64_t used_ns;
