@@ -63,8 +63,8 @@ LAYERS_OWN = re.compile(r"^cordon: (nothing is changed|accepted \d+ changes?).*\
 def in_layer(flags):
     """What makes a command of these flags write to a layer, of which all is taken when it has ended: so whatever it
     achieves is there as without, and what it plants the next one finds."""
-    has_none = {"disabled", "landlock", "off", "danger-full-access", "read-only"} & set(flags)
-    return ["--undo"] if IN_LAYER and not has_none and "--layer" not in flags else []
+    has_none = {"disabled", "landlock", "off", "danger-full-access", "read-only", "commit"} & set(flags)
+    return ["--undo"] if not has_none and "--layer" not in flags else []
 
 
 class Unavailable(Exception):
@@ -171,6 +171,7 @@ class Stage:
         self.tools = Path(tools)
         self.flags = list(flags)  # for every `cordon run`
         self.tries = TRIES
+        self.in_layer = IN_LAYER
         self.commits = False  # git writes in repositories, also by way of Cordon
         self.helper = False  # inside by the launcher's own flags in place of `cordon run`
         self.cleanup = contextlib.ExitStack()
@@ -196,6 +197,10 @@ class Stage:
         self.cleanup.close()
 
     def remove_base(self):
+        kept = self.home / ".local/state/cordon"
+        if kept.is_dir():  # may hold paths that are too long to be said
+            subprocess.run(["chmod", "-R", "u+rwx", kept], check=False, stderr=subprocess.DEVNULL)
+            subprocess.run(["rm", "-rf", kept], check=False)
         for folder, names, _ in os.walk(self.base):
             for name in names:  # overlayfs leaves one that may not even be listed
                 path = Path(folder, name)
@@ -253,7 +258,8 @@ class Stage:
             return [str(word) for word in bare] + argv
         if self.helper:
             return self.helper_command(argv, cordon)
-        flags = [str(flag) for flag in [*in_layer([*self.flags, *cordon]), *self.flags, *cordon]]
+        layer = in_layer([*self.flags, *cordon]) if self.in_layer else []
+        flags = [str(flag) for flag in [*layer, *self.flags, *cordon]]
         return [str(CORDON), "run", *flags, "--", *argv]
 
     def helper_command(self, argv, cordon):
@@ -302,7 +308,8 @@ class Stage:
         if self.watch is not None:
             self.appeared += [path for path in self.watch.names()
                               if not is_attacks(path, self.watched) and not is_hidden(path)
-                              and not (self.commits and ".git" in path.parts)]
+                              and not (self.commits and ".git" in path.parts)
+                              and not (self.in_layer and path.name.startswith(".cordon-layer-"))]
 
     def stop(self, process):
         process.kill()
@@ -336,7 +343,7 @@ class Stage:
     def note_run(self, code, out, err):
         """For a case that reads the streams itself: what came."""
         self.look()
-        if IN_LAYER:
+        if self.in_layer:
             err = LAYERS_OWN.sub("", err)
         self.runs.append(Ran(code, out, err, 1 if self.helper else 125))
         return self.runs[-1]

@@ -25,13 +25,14 @@ class Outcome(NamedTuple):
     appeared: list  # what Cordon left in a folder of the command's, were it for a moment
 
 
-def play(case, name, inside, tools, flags=(), helper=False):
+def play(case, name, inside, tools, flags=(), **more):
     """Plays one case as one identity."""
     flags = [*flags, *tmp_flags(case)]
 
     def scene():
         with Stage(name, inside, tools, flags) as stage:
-            stage.helper = helper
+            for attribute, value in more.items():
+                setattr(stage, attribute, value)
             if has_own_tmp(case):
                 stage.watched.append(Path("/tmp"))
             evidence, missing = None, ""
@@ -120,11 +121,17 @@ def held_by_the_helper(name, case):
         "cordon=" not in inspect.getsource(case.play)
 
 
-def check_held(case, name, tools, lack, flags=(), helper=False, may_refuse=False):
+def chosen_for_a_layer(name, case):
+    """A twelfth of what plays in one; as the user, or as root what only root can."""
+    is_chosen = not identity.is_root(name) or "user" not in case.users
+    return is_chosen and whole(name, case) and list(ATTACKS).index(case.name) % 12 == 5
+
+
+def check_held(case, name, tools, lack, flags=(), may_refuse=False, **more):
     """The attack has been tried, and did not succeed: or Cordon did not start it, where that is an answer."""
     if not CORDON.exists():
         lack(f"{CORDON} is not built")
-    outcome = play(case, name, True, tools, flags, helper)
+    outcome = play(case, name, True, tools, flags, **more)
     if outcome.missing:
         lack(outcome.missing)
     assert not outcome.evidence, f"ESCAPE: {str(outcome.evidence)[:300]}\n{outcome.runs}"
@@ -164,6 +171,12 @@ def test_fails_by_landlock_alone(name, case, tools, lack):
 def test_fails_by_the_helper(name, case, tools, lack):
     """The flags of Codex's helper lead to the same sandbox."""
     check_held(case, name, tools, lack, helper=True)
+
+
+@pytest.mark.parametrize("name,case", pairs(chosen_for_a_layer))
+def test_fails_in_a_layer(name, case, tools, lack):
+    """All of them: CORDON_IN_LAYER=1, by scripts/test-layers."""
+    check_held(case, name, tools, lack, in_layer=True)
 
 
 def test_enough_attacks():
