@@ -86,10 +86,9 @@ static void test_folders_of_others(void **state)
 {
     static const char *const spoils[] = {
         "mkdir -p state/cordon/layers && chmod 0755 state/cordon/layers",
-        "rm -r state && mkdir -p state/cordon other && chmod 0700 other && ln -s ../../other "
-        "state/cordon/layers",
-        "rm -r state && mkdir -p state/cordon && chmod 0777 state/cordon",
-        "rm -r state && mkdir state && touch state/cordon",
+        "rm -r state; mkdir -p state/cordon o; chmod 0700 o; ln -s ../../o state/cordon/layers",
+        "rm -r state; mkdir -p state/cordon && chmod 0777 state/cordon",
+        "rm -r state; mkdir state && touch state/cordon",
     };
     struct place place;
     struct err err;
