@@ -162,6 +162,20 @@ static size_t count_done(const struct work *work)
     return count;
 }
 
+/* Who had the old file open may have written to it after it had left its place: then it comes back. */
+static void give_back_late(struct work *work)
+{
+    for (size_t i = 0; i < work->journal.len; i++) {
+        struct journal_item *item = &work->journal.items[i];
+
+        if (item->state != ITEM_DONE || !swap_was_written_late(work, item))
+            continue;
+        swap_back(work, item);
+        work_leave(work, item->root, item->path, LEFT_CONFLICT,
+                   "somebody was writing to it; look at it again");
+    }
+}
+
 int accept_carry_out(struct work *work, struct err *err)
 {
     static journal_put *const results[] = {journal_put_results, NULL};
@@ -179,8 +193,10 @@ int accept_carry_out(struct work *work, struct err *err)
     for (size_t i = 0; i < journal->len; i++)
         if (journal->items[i].state == ITEM_LEFT)
             swap_withdraw(work, &journal->items[i]);
-    if (work_settle_accept(work, err) || work_write(work, results, err) ||
-        work_end(work, count_done(work) > 0, err))
+    if (work_settle_accept(work, err))
+        return err_wrap(err, "accepted, but not all of it noted; open the layer again");
+    give_back_late(work);
+    if (work_write(work, results, err) || work_end(work, count_done(work) > 0, err))
         return err_wrap(err, "accepted, but not all of it noted; open the layer again");
     if (!work->is_quiet)
         layer_refresh(work->layer, &ignored);

@@ -476,6 +476,18 @@ void swap_take(struct work *work, struct journal_item *item)
         take_move_changed(work, item, &ends);
 }
 
+bool swap_was_written_late(struct work *work, const struct journal_item *item)
+{
+    char name[SWAP_NAME_MAX];
+    struct stat st;
+
+    if (item->is_dir || item->how == HOW_FAR || item->kind == CHANGE_ADDED)
+        return false;
+    snprintf(name, sizeof name, "%zx", (size_t)(item - work->journal.items));
+    return swap_look(&(struct place){.dir = work->dir, .name = name}, &st) &&
+           !is_same(&st, &item->real, item->real_mtime_ns);
+}
+
 /* --- copies --- */
 
 static int copy_new(struct work *work, struct journal_item *item, const struct swap_ends *ends,

@@ -76,6 +76,9 @@ void swap_take(struct work *work, struct journal_item *item);
 void swap_dress(struct work *work, const struct journal_item *item); /* a folder that was made */
 bool swap_was_prepared(const struct journal_item *item);
 
+/* The old one, which is kept, is not what it was when it was replaced. */
+bool swap_was_written_late(struct work *work, const struct journal_item *item);
+
 int swap_prepare_back(struct work *work, struct journal_item *item, struct err *err);
 void swap_back(struct work *work, struct journal_item *item);
 

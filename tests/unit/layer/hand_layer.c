@@ -150,13 +150,14 @@ static void add_root(struct hand *hand, bool is_far)
 {
     struct layer *layer = hand->layer;
     struct layer_root *root = layer_record_add_root(&layer->record, hand->real);
-    struct stat st;
+    struct stat st, folder;
     struct err err;
 
     assert_int_equal(stat(hand->real, &st), 0);
     root->dev = st.st_dev;
     root->ino = st.st_ino;
-    root->is_near = !is_far;
+    assert_int_equal(fstat(layer->fd, &folder), 0);
+    root->is_near = !is_far && st.st_dev == folder.st_dev;
     layer->is_covered = alloc_resize(layer->is_covered, 2, sizeof(bool));
     layer->is_covered[0] = false;
     if (layer_save(layer, &err))
@@ -173,11 +174,13 @@ void hand_init(struct hand *hand, const char *real, bool is_far)
 {
     const struct layer_options options = {.held_by = "test"};
     AUTO_FREE char *state = NULL;
+    const char *elsewhere;
     struct err err;
 
     *hand = (struct hand){.dir = support_scratch_new()};
     hand->real = path_join(hand->dir, "real");
-    state = path_join(hand->dir, "state");
+    elsewhere = getenv("CORDON_TEST_STATE"); /* another file system */
+    state = alloc_strf("%s/state", elsewhere ? elsewhere : hand->dir);
     assert_int_equal(mkdir(hand->real, 0755), 0);
     hand_write(hand->real, real);
     setenv("XDG_STATE_HOME", state, 1);
@@ -192,8 +195,10 @@ void hand_done(struct hand *hand)
 {
     AUTO_FREE char *script = alloc_strf("chmod -R u+rwx '%s' 2>/dev/null", hand->dir);
 
-    if (hand->layer)
-        layer_close(hand->layer);
+    struct err err;
+
+    if (hand->layer && layer_remove(hand->layer, &err))
+        print_message("# %s\n", err.msg);
     if (system(script) < 0)
         fail();
     support_scratch_remove(hand->dir);
@@ -230,6 +235,13 @@ int hand_step(struct hand *hand, const char *text)
     }
     layer_steps_changed(layer);
     return number;
+}
+
+void hand_add(struct hand *hand, int step, const char *text)
+{
+    AUTO_FREE char *up = alloc_strf("%s/roots/0/%04d/up", hand->layer->folder, step);
+
+    hand_write(up, text);
 }
 
 void hand_close(struct hand *hand)

@@ -35,6 +35,8 @@ void hand_done(struct hand *hand);
 /* A step that has begun now, after all that there is, and has ended. Returns its number. */
 int hand_step(struct hand *hand, const char *text);
 
+void hand_add(struct hand *hand, int step, const char *text); /* writes more into one */
+
 void hand_write(const char *dir, const char *text); /* makes what the lines say */
 
 void hand_close(struct hand *hand);
