@@ -333,9 +333,10 @@ static void take_deleted(struct work *work, struct journal_item *item, const str
 {
     const struct place *to = item->how == HOW_FAR ? &ends->temp : &ends->own;
     const bool is_away = work->is_going_on && swap_has_inode(to, item->real.ino);
+    struct stat st;
 
     if (!is_away && work->is_going_on && item->how == HOW_FAR &&
-        !swap_has_inode(&ends->real, item->real.ino)) {
+        !(swap_look(&ends->real, &st) && is_same(&st, &item->real, item->real_mtime_ns))) {
         finish(work, item, ends);
         return;
     }
