@@ -63,8 +63,10 @@ LAYERS_OWN = re.compile(r"^cordon: (nothing is changed|accepted \d+ changes?).*\
 def in_layer(flags):
     """What makes a command of these flags write to a layer, of which all is taken when it has ended: so whatever it
     achieves is there as without, and what it plants the next one finds."""
-    has_none = {"disabled", "landlock", "off", "danger-full-access", "read-only", "commit"} & set(flags)
-    return ["--undo"] if not has_none and "--layer" not in flags else []
+    has_none = {"disabled", "landlock", "off", "danger-full-access", "read-only", "--layer"} & set(flags)
+    if has_none:
+        return []
+    return ["--layer", "--layer-git", "--at-end", "accept"] if "commit" in flags else ["--undo"]
 
 
 class Unavailable(Exception):
