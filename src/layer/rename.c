@@ -46,6 +46,7 @@ struct pairing {
     size_t len;
     uint64_t left; /* of READ_MAX */
     char *block[2];
+    struct similar similar; /* texts of up to a block */
     size_t *other; /* by place in the list: of an A where its D is, and the other way; SIZE_MAX */
 };
 
@@ -124,20 +125,26 @@ static uint64_t add_hash(uint64_t hash, const char *data, size_t len)
     return hash;
 }
 
-static void read_hash(struct pairing *pairing, struct file *file)
+/* Reads the file once: for its hash, if one of the other kind has its size, and for its lines. */
+static void read_file(struct pairing *pairing, struct file *file, bool wants_hash)
 {
-    AUTO_CLOSE int fd = file_open(pairing, file);
+    bool wants_lines = file->size <= BLOCK && similar_wants(&pairing->similar, file->size);
+    AUTO_CLOSE int fd = wants_hash || wants_lines ? file_open(pairing, file) : -1;
     uint64_t left = file->size;
+    bool is_whole = fd >= 0;
 
-    file->is_read = fd >= 0;
-    while (left && file->is_read) {
+    while (left && is_whole && (wants_hash || wants_lines)) {
         size_t want = left < BLOCK ? (size_t)left : BLOCK;
 
-        file->is_read = fd_read_block(fd, pairing->block[0], want) == (ssize_t)want;
-        if (file->is_read)
+        is_whole = fd_read_block(fd, pairing->block[0], want) == (ssize_t)want;
+        if (is_whole && wants_hash)
             file->hash = add_hash(file->hash, pairing->block[0], want);
         left -= want;
     }
+    file->is_read = is_whole && wants_hash;
+    if (is_whole && wants_lines)
+        similar_add(&pairing->similar, pairing->block[0], (size_t)file->size,
+                    &(struct similar_file){file->at, file->root, file->name, file->is_added});
 }
 
 /* --- the same bytes --- */
@@ -275,6 +282,15 @@ static void sort_files(struct pairing *pairing, int (*compare)(const void *, con
         qsort(pairing->files, pairing->len, sizeof *pairing->files, compare);
 }
 
+static bool has_both_kinds(const struct pairing *pairing)
+{
+    size_t added = 0;
+
+    for (size_t i = 0; i < pairing->len; i++)
+        added += pairing->files[i].is_added;
+    return added && added < pairing->len;
+}
+
 static void pair_same(struct pairing *pairing)
 {
     bool has_both;
@@ -282,10 +298,10 @@ static void pair_same(struct pairing *pairing)
     sort_files(pairing, by_mtime);
     pair_runs(pairing, alike_mtime);
     forget_paired(pairing);
-    for (size_t i = 0, end; i < pairing->len; i = end) {
+    for (size_t i = has_both_kinds(pairing) ? 0 : pairing->len, end; i < pairing->len; i = end) {
         end = run_end(pairing->files, i, pairing->len, alike_size, &has_both);
-        for (size_t at = i; has_both && at < end; at++)
-            read_hash(pairing, &pairing->files[at]);
+        for (size_t at = i; at < end; at++)
+            read_file(pairing, &pairing->files[at], has_both);
     }
     sort_files(pairing, by_hash);
     pair_runs(pairing, alike_hash);
@@ -294,24 +310,30 @@ static void pair_same(struct pairing *pairing)
 
 /* --- much the same lines --- */
 
+static void add_large(struct pairing *pairing, const struct file *file)
+{
+    bool is_wanted = similar_wants(&pairing->similar, file->size);
+    AUTO_CLOSE int fd = is_wanted ? file_open(pairing, file) : -1;
+    AUTO_FREE char *text = fd >= 0 ? alloc_zero(1, file->size) : NULL;
+
+    if (text && fd_read_block(fd, text, file->size) == (ssize_t)file->size)
+        similar_add(&pairing->similar, text, file->size,
+                    &(struct similar_file){file->at, file->root, file->name, file->is_added});
+}
+
+/* Those that are no more to be paired drop out; what is larger than a block is read only now. */
 static void pair_similar(struct pairing *pairing)
 {
-    AUTO(similar_done) struct similar similar = {0};
-    size_t added = 0;
+    struct similar *similar = &pairing->similar;
 
-    for (size_t i = 0; i < pairing->len; i++)
-        added += pairing->files[i].is_added;
-    for (size_t i = 0; added && added < pairing->len && i < pairing->len; i++) {
-        const struct file *file = &pairing->files[i];
-        AUTO_CLOSE int fd = similar_wants(&similar, file->size) ? file_open(pairing, file) : -1;
-
-        if (fd >= 0)
-            similar_add(&similar, fd,
-                        &(struct similar_file){file->at, file->root, file->name, file->is_added});
-    }
-    similar_find(&similar);
-    for (size_t i = 0; i < similar.pairs_len; i++)
-        pair(pairing, similar.pairs[i].added, similar.pairs[i].gone, true);
+    for (size_t i = 0; i < similar->texts_len; i++)
+        similar->texts[i].is_taken = pairing->other[similar->texts[i].file.at] != SIZE_MAX;
+    for (size_t i = has_both_kinds(pairing) ? 0 : pairing->len; i < pairing->len; i++)
+        if (pairing->files[i].size > BLOCK)
+            add_large(pairing, &pairing->files[i]);
+    similar_find(similar);
+    for (size_t i = 0; i < similar->pairs_len; i++)
+        pair(pairing, similar->pairs[i].added, similar->pairs[i].gone, true);
 }
 
 /* --- folders --- */
@@ -426,6 +448,7 @@ static void pair_folders(struct pairing *pairing)
 static void pairing_done(struct pairing *pairing)
 {
     sides_done(&pairing->sides);
+    similar_done(&pairing->similar);
     free(pairing->files);
     free(pairing->other);
     free(pairing->block[0]);

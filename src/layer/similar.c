@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/fd.h"
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -61,18 +60,13 @@ static int compare_lines(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-void similar_add(struct similar *similar, int fd, const struct similar_file *file)
+void similar_add(struct similar *similar, const char *data, size_t len,
+                 const struct similar_file *file)
 {
     struct similar_text text = {.file = *file};
     size_t cap = 0;
-    ssize_t len;
-    char *data;
 
-    if (!similar->block)
-        similar->block = alloc_zero(1, TEXT_MAX);
-    data = similar->block;
-    len = fd_read_block(fd, data, TEXT_MAX);
-    if (len <= 0 || memchr(data, 0, len < BINARY_HEAD ? (size_t)len : BINARY_HEAD))
+    if (!len || memchr(data, 0, len < BINARY_HEAD ? len : BINARY_HEAD))
         return;
     for (const char *at = data, *end = data + len; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -83,7 +77,7 @@ void similar_add(struct similar *similar, int fd, const struct similar_file *fil
         at += line + 1;
     }
     qsort(text.lines, text.len, sizeof *text.lines, compare_lines);
-    similar->bytes += (uint64_t)len;
+    similar->bytes += len;
     similar->lines += text.len;
     similar->texts =
         alloc_grow(similar->texts, similar->texts_len, &similar->texts_cap, sizeof *similar->texts);
@@ -122,7 +116,7 @@ static void build(struct find *find)
     for (size_t i = 0; i < similar->texts_len; i++) {
         const struct similar_text *text = &similar->texts[i];
 
-        if (text->file.is_added)
+        if (text->file.is_added || text->is_taken)
             continue;
         find->by_name[find->by_name_len++] = i;
         for (size_t line = 0; line < text->len; line++)
@@ -245,7 +239,7 @@ void similar_find(struct similar *similar)
 
     build(&find);
     for (size_t i = 0; i < similar->texts_len; i++)
-        if (similar->texts[i].file.is_added)
+        if (similar->texts[i].file.is_added && !similar->texts[i].is_taken)
             ask(&find, &similar->texts[i]);
     free(find.entries);
     free(find.by_name);
@@ -258,5 +252,4 @@ void similar_done(struct similar *similar)
         free(similar->texts[i].lines);
     free(similar->texts);
     free(similar->pairs);
-    free(similar->block);
 }

@@ -16,8 +16,8 @@ struct similar_text {
     struct similar_file file;
     uint64_t *lines; /* hashes, sorted */
     size_t len;
-    size_t votes; /* lines of the text that is looked at */
-    bool is_taken;
+    size_t votes;  /* lines of the text that is looked at */
+    bool is_taken; /* it is no more to be paired */
 };
 
 struct similar_pair {
@@ -29,14 +29,14 @@ struct similar {
     size_t texts_len, texts_cap;
     size_t lines; /* of all texts */
     uint64_t bytes;
-    char *block; /* to read into */
     struct similar_pair *pairs;
     size_t pairs_len, pairs_cap;
 };
 
 /* Whether one of that size is to be added: not when it is large, or all together are. */
 bool similar_wants(const struct similar *similar, uint64_t size);
-void similar_add(struct similar *similar, int fd, const struct similar_file *file);
+void similar_add(struct similar *similar, const char *text, size_t len,
+                 const struct similar_file *file);
 
 /* Fills in `pairs`: each file is in one at most. */
 void similar_find(struct similar *similar);
