@@ -397,7 +397,7 @@ void remedies_add_layers(const struct layer_trial *trial, const char *dir, struc
         return;
     if (str_eq(finding, "no-overlayfs"))
         remedies_add(
-            ret, finding, about,
+            ret, "no-overlayfs", about,
             alloc_strf(
                 "The kernel mounts no overlay for a user (%s): --layer and --undo are refused.",
                 trial->refusal.msg),
@@ -405,17 +405,17 @@ void remedies_add_layers(const struct layer_trial *trial, const char *dir, struc
                 "sudo modprobe overlay        # or Linux 5.11 or newer; in a container, what it "
                 "forbids\n"));
     else if (str_eq(finding, "layers-folder"))
-        remedies_add(ret, finding, about,
+        remedies_add(ret, "layers-folder", about,
                      alloc_strf("There is no folder for them: %s.", trial->refusal.msg),
                      alloc_str(OTHER_STATE));
     else if (str_eq(finding, "no-layer-here"))
-        remedies_add(ret, finding, about,
+        remedies_add(ret, "no-layer-here", about,
                      alloc_strf("No layer can lie over %s: %s.", dir, trial->refusal.msg),
                      alloc_str("cordon run --layer -C A-FOLDER-BELOW ...\n"
                                "cordon run --layer --layer-direct WHAT-IS-MOUNTED-THERE ...\n"));
     else if (str_eq(finding, "layers-in-memory"))
         remedies_add(
-            ret, finding, about,
+            ret, "layers-in-memory", about,
             alloc_strf(
                 "No disk here can keep a layer (an overlay of a container, NFS, FUSE), so they are "
                 "kept in memory (%s): they take memory, and are gone when this machine is.",
@@ -423,7 +423,7 @@ void remedies_add_layers(const struct layer_trial *trial, const char *dir, struc
             alloc_str("docker run -v VOLUME:/state -e XDG_STATE_HOME=/state ...\n" OTHER_STATE));
     else
         remedies_add(
-            ret, finding, about,
+            ret, "layers-far", about,
             alloc_strf(
                 "Layers are kept in %s, on another file system than %s: accepting copies what it "
                 "could move, and the first write to a file copies it.",
