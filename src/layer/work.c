@@ -301,7 +301,8 @@ static struct change_stamp stamp_now(struct work *work, size_t root, const char 
     return stamp;
 }
 
-/* What an accept has left at the path; who changed it in between gets no stamp that says it is ours. */
+/* What an accept has left at the path; who changed it in between gets no stamp that says it is ours. Nor does a part that was
+ * taken over a conflict: the rest of the layer's still is without what somebody wrote there. */
 static void note_taken(struct work *work, struct journal_item *item)
 {
     const uint64_t wanted = item->how == HOW_MOVE ? item->layer.ino : item->staged;
@@ -317,7 +318,8 @@ static void note_taken(struct work *work, struct journal_item *item)
         item->after = (struct change_stamp){0};
         return;
     }
-    known_note(work->known, item->root, item->path, &item->after);
+    if (!item->is_forced || !item->stays)
+        known_note(work->known, item->root, item->path, &item->after);
 }
 
 int work_settle_accept(struct work *work, struct err *err)

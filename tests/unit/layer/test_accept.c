@@ -215,6 +215,33 @@ static void settled(void **state)
     hand_done(&hand);
 }
 
+/* Who takes a part of what conflicts has not said that the rest may be taken, too. */
+static void a_part_over_a_conflict(void **state)
+{
+    AUTO(accept_result_done) struct accept_result result = {0};
+    AUTO_FREE char *path = NULL;
+    struct accept_text text = {.text = "mine, and a part", .len = 16};
+    char *paths[] = {NULL, NULL};
+    const struct accept_request request = {.paths = paths, .flags = ACCEPT_FORCE, .text = &text};
+    struct hand hand;
+    struct err err;
+
+    hand_init(&hand, "f mod old\n", false);
+    hand_step(&hand, "c mod new\n");
+    hand_write(hand.real, "f mod mine\n");
+    assert_listed(&hand, "M mod conflict\n");
+    path = path_join(hand.real, "mod");
+    text.path = paths[0] = path;
+    assert_int_equal(change_accept(hand.layer, &request, &result, &err), 0);
+    assert_int_equal(result.done.len, 1);
+    assert_listed(&hand, "M mod conflict\n");
+    assert_left(hand_accept(&hand, 0, NULL), "mod: conflict\n");
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_real(&hand, "d 755 .\nf 644 mod mine\n");
+    assert_listed(&hand, "M mod conflict\n");
+    hand_done(&hand);
+}
+
 /* As many as CORDON_LAYER_CHANGES says: a third each made, changed and removed, twenty in a folder. */
 static void many(void **state)
 {
@@ -254,9 +281,10 @@ static void many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(near),    cmocka_unit_test(far),           cmocka_unit_test(one_by_one),
-        cmocka_unit_test(dropped), cmocka_unit_test(several_steps), cmocka_unit_test(settled),
-        cmocka_unit_test(many),
+        cmocka_unit_test(near),          cmocka_unit_test(far),
+        cmocka_unit_test(one_by_one),    cmocka_unit_test(dropped),
+        cmocka_unit_test(several_steps), cmocka_unit_test(settled),
+        cmocka_unit_test(many),          cmocka_unit_test(a_part_over_a_conflict),
     };
 
     return cmocka_run_group_tests_name("layer/accept", tests, NULL, NULL);
