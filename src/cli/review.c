@@ -507,14 +507,22 @@ static void taken_done(struct taken *taken)
     strv_done(&taken->paths);
 }
 
+/* Takes the path over. */
+static void taken_expect(struct taken *taken, char *path, struct change_stamp stamp)
+{
+    taken->expected = alloc_grow(taken->expected, taken->len, &taken->cap, sizeof *taken->expected);
+    taken->expected[taken->len++] = (struct accept_expected){path, stamp};
+}
+
 /* Of what was moved, the place where it is stands for both. */
 static void taken_add_change(struct taken *taken, const struct layer *layer,
                              const struct change *change)
 {
     char *path = change_path(layer, change);
 
-    taken->expected = alloc_grow(taken->expected, taken->len, &taken->cap, sizeof *taken->expected);
-    taken->expected[taken->len++] = (struct accept_expected){alloc_str(path), change->layer};
+    taken_expect(taken, alloc_str(path), change->layer);
+    if (change->from)
+        taken_expect(taken, change_from(layer, change), (struct change_stamp){0});
     strv_push_take(&taken->paths, path);
 }
 
@@ -544,7 +552,7 @@ static int accept_taken(struct review *review, const struct taken *taken, unsign
     };
     struct accept_result result = {.accept = 0};
 
-    if (!taken->len)
+    if (!taken->paths.len)
         return 0;
     if (change_accept(review->layer, &request, &result, err)) {
         accept_result_done(&result);

@@ -9,15 +9,21 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct select {
     struct work *work;
     const struct accept_request *request;
     enum select_for use;
     struct selection *ret;
-    struct strv paths; /* of the request, sorted */
-    bool *is_chosen;   /* of each change */
-    bool *is_expected; /* of each expectation: it was found */
+    struct strv paths;   /* of the request, sorted */
+    bool *is_chosen;     /* of each change */
+    struct shown *shown; /* the expectations, sorted */
+};
+
+struct shown {
+    const struct accept_expected *expected;
+    bool is_found;
 };
 
 void selection_done(struct selection *selection)
@@ -32,7 +38,7 @@ static void select_end(struct select *select)
 {
     strv_done(&select->paths);
     free(select->is_chosen);
-    free(select->is_expected);
+    free(select->shown);
 }
 
 static int compare_paths(const void *one, const void *other)
@@ -46,36 +52,60 @@ static bool is_named(const struct select *select, const char *path)
                                         sizeof *select->paths.items, compare_paths);
 }
 
-/* It, or a folder above it, is named. */
-static bool is_asked(const struct select *select, const char *path)
+static int compare_shown(const void *one, const void *other)
+{
+    return strcmp(((const struct shown *)one)->expected->path,
+                  ((const struct shown *)other)->expected->path);
+}
+
+/* NULL: nobody said what it was. */
+static struct shown *find_shown(const struct select *select, const char *path)
+{
+    const struct accept_expected wanted = {.path = (char *)path};
+    const struct shown key = {.expected = &wanted};
+
+    return select->request->expected_len
+               ? bsearch(&key, select->shown, select->request->expected_len, sizeof *select->shown,
+                         compare_shown)
+               : NULL;
+}
+
+enum asked { ASKED_NOT, ASKED_AS_SHOWN, ASKED };
+
+/* By its name, or that of a folder above it; as it was shown where all of those names have an expectation. */
+static enum asked path_asked(const struct select *select, const char *path)
 {
     AUTO_FREE char *at = NULL;
+    enum asked asked = ASKED_NOT;
 
     if (!select->request->paths)
-        return true;
+        return ASKED;
     at = alloc_str(path);
     for (;;) {
         char *slash = strrchr(at, '/');
 
+        if (is_named(select, at) && !find_shown(select, at))
+            return ASKED;
         if (is_named(select, at))
-            return true;
+            asked = ASKED_AS_SHOWN;
         if (slash == at)
-            return is_named(select, "/");
+            return is_named(select, "/") ? ASKED : asked;
         *slash = '\0';
     }
 }
 
-static bool change_is_asked(const struct select *select, const struct change *change)
+static enum asked change_asked(const struct select *select, const struct change *change)
 {
     AUTO_FREE char *path = work_path(select->work, change->root, change->path);
     AUTO_FREE char *from = NULL;
+    enum asked asked = path_asked(select, path);
+    enum asked other;
 
-    if (is_asked(select, path))
-        return true;
-    if (!change->from)
-        return false;
+    if (asked == ASKED || !change->from)
+        return asked;
     from = work_path(select->work, change->root, change->from);
-    return is_asked(select, from);
+    other = path_asked(select, from);
+    return other > asked ? other : asked;
 }
 
 /* --- what goes along --- */
@@ -125,19 +155,45 @@ static void choose_along(struct select *select, const struct change *change)
 
 /* --- what may not be taken --- */
 
-/* Whether it is what somebody was shown. */
-static bool is_expected(struct select *select, const struct change *change, const char *path)
+/* Both halves of a path whose type has changed were shown as the one that comes. */
+static const struct change_stamp *stamp_of(const struct select *select, const struct change *change)
 {
-    const struct accept_request *request = select->request;
+    const struct changes *all = &select->ret->changes;
+    const struct change *next = change + 1;
 
-    for (size_t i = 0; i < request->expected_len; i++) {
-        if (!str_eq(request->expected[i].path, path))
-            continue;
-        select->is_expected[i] = true;
-        if (!change_stamp_equal(&request->expected[i].layer, &change->layer))
-            return false;
-    }
-    return true;
+    if (next < all->items + all->len && next->root == change->root &&
+        str_eq(next->path, change->path))
+        return &next->layer;
+    return &change->layer;
+}
+
+/* A folder is what its permissions are: what is in it was shown, or was not, by itself. */
+static bool is_same(const struct change_stamp *one, const struct change_stamp *other)
+{
+    return S_ISDIR(one->mode) ? one->mode == other->mode : change_stamp_equal(one, other);
+}
+
+/* Whether it is what somebody was shown: itself, and of a rename that the other name goes. Below a name that was shown is
+ * nothing that was not. */
+static bool is_expected(const struct select *select, const struct change *change, const char *path)
+{
+    const bool is_accept = select->use == SELECT_ACCEPT;
+    struct shown *shown = find_shown(select, path);
+    AUTO_FREE char *from = NULL;
+    struct shown *gone;
+
+    if (!shown)
+        return !is_accept || change_asked(select, change) != ASKED_AS_SHOWN;
+    shown->is_found = true;
+    if (!is_same(&shown->expected->layer, stamp_of(select, change)))
+        return false;
+    if (!change->from || !is_accept)
+        return true;
+    from = work_path(select->work, change->root, change->from);
+    gone = find_shown(select, from);
+    if (gone)
+        gone->is_found = true;
+    return gone && !gone->expected->layer.mode;
 }
 
 static bool why_not(const struct select *select, const struct change *change, const char *path,
@@ -195,6 +251,17 @@ static void take_or_leave(struct select *select, const struct change *change)
 
 /* --- all of it --- */
 
+static void sort_shown(struct select *select)
+{
+    const struct accept_request *request = select->request;
+
+    select->shown = alloc_zero(request->expected_len + 1, sizeof *select->shown);
+    for (size_t i = 0; i < request->expected_len; i++)
+        select->shown[i].expected = &request->expected[i];
+    if (request->expected_len)
+        qsort(select->shown, request->expected_len, sizeof *select->shown, compare_shown);
+}
+
 static int list(struct select *select, struct err *err)
 {
     /* with names, all has to be known: what goes along is not below them */
@@ -222,12 +289,12 @@ static void leave_missing(struct select *select)
     for (size_t i = 0; i < request->expected_len; i++) {
         struct accept_result *result = select->work->result;
 
-        if (select->is_expected[i])
+        if (select->shown[i].is_found)
             continue;
         result->left =
             alloc_grow(result->left, result->left_len, &result->left_cap, sizeof *result->left);
         result->left[result->left_len++] =
-            (struct left){.path = alloc_str(request->expected[i].path),
+            (struct left){.path = alloc_str(select->shown[i].expected->path),
                           .why = LEFT_CHANGED,
                           .detail = alloc_str("it is not what was shown; list it again")};
     }
@@ -243,12 +310,12 @@ int select_changes(struct work *work, const struct accept_request *request, enum
     strv_push_all(&select.paths, request->paths);
     if (select.paths.len)
         qsort(select.paths.items, select.paths.len, sizeof *select.paths.items, compare_paths);
+    sort_shown(&select);
     if (list(&select, err))
         return -1;
     select.is_chosen = alloc_zero(all->len + 1, sizeof *select.is_chosen);
-    select.is_expected = alloc_zero(request->expected_len + 1, sizeof *select.is_expected);
     for (size_t i = 0; i < all->len; i++)
-        if (change_is_asked(&select, &all->items[i])) {
+        if (change_asked(&select, &all->items[i]) != ASKED_NOT) {
             select.is_chosen[i] = true;
             if (request->paths)
                 choose_along(&select, &all->items[i]);

@@ -277,7 +277,7 @@ static size_t append_changes(const json_t *changes, bool marked, size_t *ret_sho
     return len;
 }
 
-/* By their own paths, each with what it was when it was shown. What is no UTF-8 has no such path, and is left. */
+/* By their own paths, each with what it was when it was shown; of a rename, that the other goes. What is no UTF-8 has no such path, and is left. */
 static json_t *accept_params(const struct mcp_call *call, const json_t *changes, bool marked)
 {
     json_t *paths = json_array();
@@ -290,6 +290,8 @@ static json_t *accept_params(const struct mcp_call *call, const json_t *changes,
             continue;
         json_array_append(paths, json_object_get(change, "path"));
         json_object_set(expect, text_of(change, "path"), json_object_get(change, "stamp"));
+        if (text_of(change, "from"))
+            json_object_set_new(expect, text_of(change, "from"), json_string(""));
     }
     return json_pack("{s:s, s:o, s:o}", "layerId", mcp_layer_id(call->session->mcp), "paths", paths,
                      "expect", expect);

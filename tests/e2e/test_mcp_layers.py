@@ -158,15 +158,17 @@ def test_who_cannot_be_asked_is_told_what_to_do(place, capabilities, text):
 
 
 def test_what_was_shown_is_what_is_accepted(client, place):
-    """Another call writes while the person looks: that path stays."""
-    run(client, "echo a >a; echo b >b")
+    """Another call writes while the person looks: that path stays, and so does what is put below one that was shown, and what
+    would go since a copy of it was shown."""
+    run(client, "echo a >a; echo b >b; cp -p gone copy; mkdir -p m/sub; echo c >m/sub/c; rm old; mkdir old; echo d >old/d")
     call = client.ask("tools/call", name="layer_accept", arguments={})
     asked = question(client)
-    run(client, "echo more >>a; mkdir d; echo c >d/c")
+    run(client, "echo more >>a; mkdir d; echo c >d/c; echo bad >m/sub/bad; rm gone")
     reply(client, asked, action="accept", content={"decision": "yes"})
     got = client.answer(call)["result"]["structuredContent"]
-    assert got["done"] == [f"{place.ws}/b"] and [left["reason"] for left in got["left"]] == ["changed"]
-    assert sorted(path.name for path in place.ws.iterdir() if path.name not in ("old", "gone")) == ["b"]
+    assert {left["path"]: left["reason"] for left in got["left"]} == {f"{place.ws}/{name}": "changed" for name in ("a", "copy", "m/sub/bad")}
+    assert sorted(str(path.relative_to(place.ws)) for path in place.ws.rglob("*")) == [
+        "b", "gone", "m", "m/sub", "m/sub/c", "old", "old/d"]
 
 
 def test_resources(client, place):

@@ -176,8 +176,10 @@ class Layer:
         if what is None:
             return {"all": True}
         named: Sequence[Union[Path, Change]] = [what] if isinstance(what, (str, os.PathLike, Change)) else what
+        shown = [one for one in named if isinstance(one, Change)]
         return {"paths": [to_uri(one.path) if isinstance(one, Change) else self._uri(one) for one in named],
-                "expect": {to_uri(one.path): one.stamp for one in named if isinstance(one, Change)}}
+                "expect": {**{to_uri(one.moved_from): "" for one in shown if one.moved_from},
+                           **{to_uri(one.path): one.stamp for one in shown}}}
 
     async def changes(self, paths: Optional[Sequence[Path]] = None, *, step: Optional[int] = None) -> Changes:
         """What it would change: all, or of these paths and what lies below them; or what one step changed, against what was

@@ -80,9 +80,12 @@ export class Layer {
     const named = Array.isArray(what) ? what : [what];
     if (what === undefined || what === null) throw new TypeError('what is meant is missing: paths, changes, or { all: true }');
     if (what.all === true) return { all: true };
+    const shown = named.filter((one) => typeof one === 'object');
+    const gone = shown.filter(({ from }) => from !== undefined)
+      .map(({ from, fromBase64 }) => [uriOfChange({ path: from, pathBase64: fromBase64 }), '']);
     return {
       paths: named.map((one) => this.#uri(one)),
-      expect: Object.fromEntries(named.filter((one) => typeof one === 'object').map((one) => [this.#uri(one), one.stamp])),
+      expect: Object.fromEntries([...gone, ...shown.map((one) => [this.#uri(one), one.stamp])]),
     };
   }
 
