@@ -218,6 +218,12 @@ def test_clients_share_layers_and_hear_of_what_others_do(place, server, client):
         assert number
     while not (place.ws / "more").exists() or "more" in kinds(client, layer):
         pass
+    # what waits for its turn keeps the layer open
+    looks = [client.request("layer/info", {"layerId": layer}) for _ in range(20)]
+    dropped = client.request("layer/drop", {"layerId": layer, "all": True})
+    closed = client.request("layer/close", {"layerId": layer})
+    assert len(client.answer(dropped)["result"]["done"]) == 3 and client.answer(closed)["result"]["closed"]
+    assert all("result" in client.answer(number) for number in looks)
     assert client.call("layer/close", {"layerId": layer}) == {"closed": True, "removed": False}
     assert [one["heldBy"] for one in client.call("layer/list", {"cwd": uri(place.ws)})["layers"]] == [None]
 

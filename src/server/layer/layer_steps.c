@@ -187,11 +187,13 @@ static void tidy(struct layer_entry *entry)
         last == entry->tidied_step || !layer_entry_is_free(entry))
         return;
     entry->tidied_step = last;
+    entry->tasks++; /* it is looked at again below */
     if (steps >= LAYER_STEPS_MANY)
         layer_change(entry, NULL, "squash", NULL);
     if (entry->settles)
         layer_change(entry, NULL, "settle", NULL);
     entry->settles = false;
+    entry->tasks--;
 }
 
 static void summary_end(struct layer_entry *entry, const json_t *result)

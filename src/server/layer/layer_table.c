@@ -275,7 +275,7 @@ static void entry_settle(struct layer_entry *entry)
 {
     if (!layer_is_watched(entry->table->server, entry->id))
         layer_outside_free(TAKE_PTR(entry->outside));
-    if (!entry->layer && !entry->outside && !entry->summary && !entry->changing)
+    if (!entry->layer && !entry->outside && !entry->summary && !entry->tasks)
         entry_free(entry);
 }
 
@@ -288,7 +288,7 @@ static void entry_end(struct layer_entry *entry)
 
 bool layer_entry_close(struct layer_entry *entry)
 {
-    if (entry->changing || !list_is_empty(&entry->waiting) || !layer_entry_is_free(entry))
+    if (entry->tasks || !list_is_empty(&entry->waiting) || !layer_entry_is_free(entry))
         return false;
     entry_end(entry);
     entry_settle(entry);
@@ -314,6 +314,11 @@ static void on_idle(void *data)
         if (!entry->layer) {
             entry_settle(entry);
             continue; /* it is looked at again when the next one is used */
+        }
+        if (!list_is_empty(&entry->waiting) &&
+            !entry->tasks) { /* whose tasks went with their calls */
+            layer_entry_resume(entry);
+            continue;
         }
         if (!layer_is_quiet(entry->layer) || is_new(entry))
             entry->used_ns = now;

@@ -61,6 +61,8 @@ struct layer_entry {
     char *cwd;           /* the same */
     struct list waiting; /* calls, until it is free */
     struct layer_task *changing;
+    size_t
+        tasks; /* that are about it, also those that have not begun: it is there and open for them */
     struct loop_timer *timer; /* what the end of a step leads to */
     struct layer_helper *summary;
     int summary_step;

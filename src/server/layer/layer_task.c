@@ -101,6 +101,8 @@ void layer_fail(struct call *call, const char *what, const struct layer_helper_a
 static void task_free(struct layer_task *task)
 {
     list_remove(&task->link);
+    if (task->entry)
+        task->entry->tasks--;
     layer_helper_free(task->helper);
     json_decref(task->request);
     free(task);
@@ -177,19 +179,25 @@ static void change_end(struct layer_task *task, const json_t *result)
     layer_steps_look(entry);
 }
 
+/* What begins next may end at once, and what waits for the entry may have it gone: so it is held until then. */
 static void task_end(struct layer_task *task, const struct layer_helper_answer *answer)
 {
     struct layer_table *table = task->table;
-    struct layer_entry *entry = task->is_change ? task->entry : NULL;
+    struct layer_entry *entry = task->entry;
 
     task_watch(task, answer);
-    if (entry)
+    if (task->is_change)
         change_end(task, answer->result);
     task_answer(task, answer);
+    if (entry)
+        entry->tasks++;
     task_free(task);
     tasks_pump(table);
-    if (entry && !entry->changing)
-        layer_entry_resume(entry);
+    if (entry) {
+        entry->tasks--;
+        if (!entry->changing)
+            layer_entry_resume(entry);
+    }
     stopping_check(table->server);
 }
 
@@ -288,6 +296,13 @@ static struct layer_task *task_new(struct layer_table *table, struct call *call,
     return task;
 }
 
+/* The entry is there, and open, until the task is gone. */
+static void task_about(struct layer_task *task, struct layer_entry *entry)
+{
+    task->entry = entry;
+    entry->tasks++;
+}
+
 /* --- for calls --- */
 
 void layer_ask(struct call *call, const char *what, const char *name, json_t *params)
@@ -304,14 +319,14 @@ void layer_change(struct layer_entry *entry, struct call *call, const char *what
 
     if (call)
         server_audit_id(call->client->session, task->audit_id);
-    task->entry = entry;
+    task_about(task, entry);
     task->is_change = true;
     tasks_pump(entry->table);
 }
 
 void layer_refresh_alive(struct layer_entry *entry, struct call *call)
 {
-    task_new(entry->table, call, "refresh", entry->id, NULL)->entry = entry;
+    task_about(task_new(entry->table, call, "refresh", entry->id, NULL), entry);
     tasks_pump(entry->table);
 }
 

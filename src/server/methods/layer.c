@@ -255,7 +255,7 @@ void method_layer_close(struct call *call, const struct layer_close_params *para
 {
     struct layer_entry *entry = layer_find_open(call->client->server, params->layer_id);
 
-    if (entry && entry->changing)
+    if (entry && entry->tasks)
         layer_wait(entry, call);
     else if (entry)
         close_open(call, params, entry);
