@@ -16,39 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ID_MIN = 4, ID_SHOWN = 8 }; /* digits of an id */
-
-static bool is_hexadecimal(const char *text)
-{
-    return strlen(text) >= ID_MIN && !text[strspn(text, "0123456789abcdef")];
-}
-
-char *layer_word_find(const char *word)
-{
-    AUTO(layer_infos_done) struct layer_infos infos = {0};
-    AUTO(strv_done) struct strv problems = {0};
-    const char *begun = NULL;
-    size_t begins = 0;
-    struct err ignored; /* then it is a path, and opening the layer says what is wrong */
-
-    if (layers_list(false, &infos, &problems, &ignored))
-        return NULL;
-    for (size_t i = 0; i < infos.len; i++)
-        if (str_eq(infos.items[i].id, word) ||
-            (infos.items[i].name && str_eq(infos.items[i].name, word)))
-            return alloc_str(infos.items[i].id);
-    for (size_t i = 0; is_hexadecimal(word) && i < infos.len; i++)
-        if (str_starts(infos.items[i].id, word)) {
-            begun = infos.items[i].id;
-            begins++;
-        }
-    return begins == 1 ? alloc_str(begun) : NULL;
-}
+enum { ID_SHOWN = 8 }; /* digits of an id */
 
 static void add_word(struct layer_words *words, const char *word, bool is_first)
 {
     if (is_first && !strchr(word, '/'))
-        words->layer = layer_word_find(word);
+        words->layer = layers_find_id(word);
     if (!is_first || !words->layer)
         strv_push_take(&words->paths, path_clean(words->cwd, word));
 }

@@ -30,9 +30,6 @@ struct layer *layer_words_open(struct layer_words *words, enum layer_use use, co
 /* The paths as a request wants them; NULL: none, so all. */
 char *const *layer_words_paths(const struct layer_words *words);
 
-/* The id of the layer that a word means, by its name, its id, or the beginning of that; NULL: none. Caller frees. */
-char *layer_word_find(const char *word);
-
 /* As a person would write it from `cwd`: caller frees. Any bytes, not made plain. */
 char *layer_shown_path(const char *cwd, const char *path);
 

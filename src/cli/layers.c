@@ -281,7 +281,7 @@ static int show_one(const struct layers_options *options, const char *word, cons
 {
     AUTO(layer_auto) struct layer *layer = NULL;
     AUTO_FREE struct accept_info *accepts = NULL;
-    AUTO_FREE char *id = layer_word_find(word);
+    AUTO_FREE char *id = layers_find_id(word);
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     size_t len = 0;
     struct err err;

@@ -174,11 +174,9 @@ static int check_old(const struct layer *layer, const struct layer_options_given
 static struct layer *open_or_create(const struct layer_options_given *given, const char *dir,
                                     struct err *err)
 {
-    AUTO_FREE char *id = given->name ? layer_word_find(given->name) : NULL;
+    AUTO_FREE char *id = given->name ? layers_find_id(given->name) : NULL;
     AUTO(strv_done) struct strv direct = {0};
-    AUTO(strv_done) struct strv gone = {0};
     AUTO(layer_auto) struct layer *layer = NULL;
-    struct err ignored; /* they go another time */
     const struct layer_options options = {
         .name = given->name, .has_git = given->has_git, .held_by = "cordon run"};
     struct layer_options made = options;
@@ -187,7 +185,7 @@ static struct layer *open_or_create(const struct layer_options_given *given, con
         return NULL;
     if (!id) {
         made.direct = strv_view(&direct);
-        (void)layers_prune(PRUNE_S, false, &gone, &ignored);
+        layers_prune_daily(PRUNE_S);
         return layer_create(&made, err);
     }
     layer = layer_open(id, dir, LAYER_CHANGE, "cordon run", err);

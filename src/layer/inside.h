@@ -107,12 +107,17 @@ int store_count_bytes(const struct layer *layer, uint64_t *ret, struct err *err)
 
 /* --- layer.c --- */
 
+#define LAYER_FILE "layer.json"
+
 int layer_save(const struct layer *layer, struct err *err); /* layer.json */
 int layer_save_step(const struct layer *layer, const struct step_record *record, struct err *err);
 struct step_record *layer_step_find(const struct layer *layer, int number); /* NULL: none */
 struct step_record *layer_step_add(struct layer *layer, int number);
 void layer_steps_changed(struct layer *layer); /* after every change of `records` */
 int layer_read_steps(struct layer *layer, struct err *err);
+
+/* The id of the layer that has just this name; NULL: there is none. Caller frees. */
+char *layers_find_name(const char *name);
 
 /* Who has the lock, for people; the caller frees. NULL: nobody. */
 char *layer_holder(const struct layer *layer);

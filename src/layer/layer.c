@@ -33,7 +33,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LAYER_FILE "layer.json"
 #define LOCK_FILE "lock"
 #define NAMES_LOCK ".names"
 #define LOCK_WAIT_NS CLOCK_NS_PER_S
@@ -538,16 +537,9 @@ static int lock_names(struct err *err)
 
 static int check_name(const char *name, struct err *err)
 {
-    AUTO(layer_infos_done) struct layer_infos infos = {0};
-    AUTO(strv_done) struct strv problems = {0};
+    AUTO_FREE char *id = layers_find_name(name);
 
-    if (layers_list(false, &infos, &problems, err))
-        return -1;
-    for (size_t i = 0; i < infos.len; i++)
-        if (infos.items[i].name && str_eq(infos.items[i].name, name))
-            return err_set(err, ERR_CONFLICT, "there is a layer %s already (%s)", name,
-                           infos.items[i].id);
-    return 0;
+    return id ? err_set(err, ERR_CONFLICT, "there is a layer %s already (%s)", name, id) : 0;
 }
 
 /* Nothing can be kept there, through nobody's fault. What is wrong with a folder of ours is told instead. */

@@ -102,6 +102,13 @@ void layer_infos_done(struct layer_infos *infos);
  * with `with_changes` those, too. Names of them are appended. */
 int layers_prune(uint64_t age_s, bool with_changes, struct strv *ret_gone, struct err *err);
 
+/* The same without changes, if it was not done today: for whoever makes layers. */
+void layers_prune_daily(uint64_t age_s);
+
+/* The id of the layer that has this name or id, or the only id that begins with four digits or more; NULL: there is none.
+ * Caller frees. */
+char *layers_find_id(const char *word);
+
 /* --- one of them --- */
 
 struct layer_options {

@@ -16,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define PRUNED_FILE ".pruned"
 
 /* --- each of them --- */
 
@@ -200,13 +203,65 @@ static const struct layer_info *find_by_cwd(const struct layer_infos *infos, con
     return best;
 }
 
-static const struct layer_info *find_by_name(const struct layer_infos *infos, const char *name)
+/* By what is kept of its name alone: there may be thousands that have none, and each of them has steps. */
+struct search {
+    const char *word;
+    bool may_begin; /* the word may be what an id begins with, of one layer alone */
+    char *found;
+    char *begun;
+    size_t begins;
+};
+
+static bool has_name(int base, const char *path, const char *id, const char *name)
 {
-    for (size_t i = 0; i < infos->len; i++)
-        if ((infos->items[i].name && str_eq(infos->items[i].name, name)) ||
-            str_eq(infos->items[i].id, name))
-            return &infos->items[i];
-    return NULL;
+    AUTO(layer_record_done) struct layer_record record = {0};
+    AUTO(buf_done) struct buf text = {0};
+    struct err ignored; /* who opens or lists it is told */
+    AUTO_CLOSE int fd = store_open_layer(base, id, &ignored);
+
+    return fd >= 0 && store_read(fd, LAYER_FILE, &text, &ignored) == 0 && text.data &&
+           layer_record_parse(text.data, text.len, path, &record, &ignored) == 0 && record.name &&
+           str_eq(record.name, name);
+}
+
+static int search_one(void *data, int base, const char *path, const char *id)
+{
+    struct search *search = data;
+
+    if (search->may_begin && str_starts(id, search->word)) {
+        search->begins++;
+        free(search->begun);
+        search->begun = alloc_str(id);
+    }
+    if (!str_eq(id, search->word) && !has_name(base, path, id, search->word))
+        return 0;
+    search->found = alloc_str(id);
+    return 1;
+}
+
+static char *find(const char *word, bool may_begin)
+{
+    struct search search = {.word = word, .may_begin = may_begin};
+    AUTO(strv_done) struct strv problems = {0};
+    struct err ignored; /* then there is none */
+
+    (void)scan_layers(search_one, &search, &problems, &ignored);
+    if (!search.found && search.begins == 1)
+        search.found = TAKE_PTR(search.begun);
+    free(search.begun);
+    return search.found;
+}
+
+char *layers_find_name(const char *name)
+{
+    return find(name, false);
+}
+
+char *layers_find_id(const char *word)
+{
+    enum { ID_MIN = 4 }; /* digits */
+
+    return find(word, strlen(word) >= ID_MIN && !word[strspn(word, "0123456789abcdef")]);
 }
 
 static int fail_unknown(const struct layer_infos *infos, const char *name, const char *cwd,
@@ -252,6 +307,7 @@ struct layer *layer_open(const char *name, const char *cwd, enum layer_use use, 
 {
     AUTO(layer_infos_done) struct layer_infos infos = {0};
     AUTO(strv_done) struct strv problems = {0};
+    AUTO_FREE char *id = NULL;
     const struct layer_info *info;
 
     if (name && layer_id_is_valid(name)) {
@@ -262,9 +318,12 @@ struct layer *layer_open(const char *name, const char *cwd, enum layer_use use, 
     } else if (name && layer_name_check(name, err)) {
         return NULL;
     }
+    id = name ? layers_find_name(name) : NULL;
+    if (id)
+        return open_by_id(id, use, held_by, err);
     if (layers_list(false, &infos, &problems, err))
         return NULL;
-    info = name ? find_by_name(&infos, name) : find_by_cwd(&infos, cwd);
+    info = name ? NULL : find_by_cwd(&infos, cwd);
     if (info)
         return open_by_id(info->id, use, held_by, err);
     fail_unknown(&infos, name, cwd, &problems, err);
@@ -353,4 +412,35 @@ int layers_prune(uint64_t age_s, bool with_changes, struct strv *ret_gone, struc
             strv_push(ret_gone, info->name ? info->name : info->id);
     }
     return 0;
+}
+
+/* When it was done last is the time of a file. */
+static bool is_pruned(uint64_t every_s)
+{
+    AUTO_FREE char *path = NULL;
+    struct err ignored; /* then it is another time's */
+    AUTO_CLOSE int base = store_open_base(STORE_STATE, false, &path, &ignored);
+    AUTO_CLOSE int fd = -1;
+    struct stat st;
+    int64_t now = (int64_t)(clock_wall_ns() / CLOCK_NS_PER_S);
+
+    if (base < 0)
+        return false;
+    if (fstatat(base, PRUNED_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtim.tv_sec <= now &&
+        st.st_mtim.tv_sec > now - (int64_t)every_s)
+        return true;
+    fd = openat(base, PRUNED_FILE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        (void)futimens(fd, NULL);
+    return false;
+}
+
+void layers_prune_daily(uint64_t age_s)
+{
+    enum { DAY_S = 86400 };
+    AUTO(strv_done) struct strv gone = {0};
+    struct err ignored; /* they go another time */
+
+    if (!is_pruned(DAY_S))
+        (void)layers_prune(age_s, false, &gone, &ignored);
 }

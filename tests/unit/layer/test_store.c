@@ -372,6 +372,48 @@ static void test_limit_and_prune(void **state)
     place_done(&place);
 }
 
+/* By itself once a day, not with each that is made; and who has a name is found without reading all of the others. */
+static void test_daily_and_found(void **state)
+{
+    struct place place;
+    AUTO_FREE char *id = NULL;
+    struct err err;
+
+    if (!place_init(&place))
+        skip();
+    for (int i = 0; i < 3; i++) {
+        const char *name = i == 0 ? "first" : i == 1 ? "second" : "third";
+        struct layer *layer = layer_create(&(struct layer_options){.name = name}, &err);
+        AUTO_FREE char *begin = alloc_strn(layer_id(layer), 8);
+        AUTO_FREE char *age =
+            alloc_strf("find %s -name '*.json' -exec sed -i 's/\\(ended\\|created\\)\": "
+                       "[0-9]*/\\1\": 1000000000/' {} +",
+                       layer_folder(layer));
+        AUTO_FREE char *touch =
+            alloc_strf("touch -d @1000000000 %s/../.pruned", layer_folder(layer));
+        AUTO_FREE char *by_name = layers_find_id(name);
+        AUTO_FREE char *by_begin = layers_find_id(begin);
+
+        assert_string_equal(by_name, layer_id(layer));
+        assert_string_equal(by_begin, layer_id(layer));
+        assert_null(layer_create(&(struct layer_options){.name = name}, &err));
+        assert_int_equal(err.code, ERR_CONFLICT);
+        assert_int_equal(layer_cover(layer, &place.map, &err), 0);
+        assert_int_equal(inside(&place, layer, "true"), 0);
+        layer_close(layer);
+        shell(&place, age);
+        if (i == 2)
+            shell(&place, touch);
+        layers_prune_daily(UINT64_C(30) * YEAR_S);
+        id = layers_find_id(name);
+        assert_true((i == 1) == !!id);
+        free(TAKE_PTR(id));
+    }
+    id = layers_find_id("second");
+    assert_null(id);
+    place_done(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_bad_files),        cmocka_unit_test(test_another_boot),
         cmocka_unit_test(test_holder_is_killed), cmocka_unit_test(test_more_roots),
         cmocka_unit_test(test_what_is_left_out), cmocka_unit_test(test_limit_and_prune),
+        cmocka_unit_test(test_daily_and_found),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
