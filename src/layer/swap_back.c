@@ -30,15 +30,11 @@ static bool is_as_left(const struct stat *st, const struct change_stamp *stamp)
 
 /* --- the layer --- */
 
-/* The layer has nothing at the path, and what is taken back belongs there. */
+/* The layer says nothing of the path, not even that it is gone: what is taken back belongs there. */
 static bool needs_layer(struct work *work, const struct journal_item *item)
 {
-    if (!trees_steps(work->trees))
-        return false;
-    if (item->kind == CHANGE_DELETED)
-        return !upper_hides(work->trees, item->root, item->path) &&
-               !upper_has(work->trees, item->root, item->path);
-    return !upper_has(work->trees, item->root, item->path);
+    return trees_steps(work->trees) && !upper_hides(work->trees, item->root, item->path) &&
+           !upper_has(work->trees, item->root, item->path);
 }
 
 /* Room for the path in the step: the folders above it, and nothing that hides it. */
@@ -52,15 +48,6 @@ static int make_room(struct work *work, const struct journal_item *item, struct 
     return ends->up.dir < 0 ? err_sys(err, "opening a folder of the layer") : 0;
 }
 
-/* Of something that is not there any more. */
-static int lose_whiteout(const struct place *place)
-{
-    struct stat st;
-
-    errno = EEXIST;
-    return swap_look(place, &st) && is_whiteout(&st) ? unlinkat(place->dir, place->name, 0) : -1;
-}
-
 static int put_into_layer(struct work *work, const struct journal_item *item,
                           struct swap_ends *ends, const struct place *from, struct err *err)
 {
@@ -68,8 +55,7 @@ static int put_into_layer(struct work *work, const struct journal_item *item,
 
     if (make_room(work, item, ends, err))
         return -1;
-    if (swap_move(from, &ends->up) &&
-        (errno != EEXIST || lose_whiteout(&ends->up) || swap_move(from, &ends->up)))
+    if (swap_move(from, &ends->up))
         return err_sys(err, "putting %s into the layer", item->path);
     if (item->is_copy && S_ISREG(item->layer.mode)) {
         snprintf(path, sizeof path, "/proc/self/fd/%d/%s", ends->up.dir, ends->up.name);
@@ -180,12 +166,12 @@ static void back_added(struct work *work, struct journal_item *item, struct swap
 }
 
 /* Before the real one is there again: then it hides nothing yet. */
-static bool whiteout_again(struct work *work, struct journal_item *item, struct swap_ends *ends)
+static bool whiteout_again(struct work *work, struct journal_item *item, struct swap_ends *ends,
+                           bool needs)
 {
     struct err err;
 
-    if (needs_layer(work, item) &&
-        upper_whiteout(work->trees, item->root, ends->step, item->path, &err)) {
+    if (needs && upper_whiteout(work->trees, item->root, ends->step, item->path, &err)) {
         swap_leave(work, item, LEFT_FAILED, err.msg);
         return false;
     }
@@ -193,17 +179,34 @@ static bool whiteout_again(struct work *work, struct journal_item *item, struct 
     return true;
 }
 
+/* It did not come back, by errno: what is there must show. */
+static void leave_shown(struct work *work, struct journal_item *item, const struct swap_ends *ends,
+                        bool has_whiteout)
+{
+    const int error = errno;
+
+    if (has_whiteout)
+        unlinkat(ends->up.dir, ends->up.name, 0);
+    trees_forget(work->trees);
+    errno = error;
+    if (error == EEXIST)
+        swap_leave(work, item, LEFT_LATER, "there is something of that name now");
+    else
+        swap_leave_by_errno(work, item);
+}
+
 static void back_deleted(struct work *work, struct journal_item *item, struct swap_ends *ends)
 {
     const struct place *from = item->how == HOW_FAR ? &ends->temp : &ends->own;
     const uint64_t old = item->how == HOW_FAR ? item->staged : item->real.ino;
+    const bool needs = needs_layer(work, item);
     struct stat st;
 
     if (!(work->is_going_on && swap_has_inode(&ends->real, old))) {
-        if (!check_left(work, item, ends, &st) || !whiteout_again(work, item, ends))
+        if (!check_left(work, item, ends, &st) || !whiteout_again(work, item, ends, needs))
             return;
         if (swap_move(from, &ends->real)) {
-            swap_leave_by_errno(work, item);
+            leave_shown(work, item, ends, needs);
             return;
         }
     }
@@ -249,17 +252,19 @@ static void back_folder_added(struct work *work, struct journal_item *item, stru
 static void back_folder_deleted(struct work *work, struct journal_item *item,
                                 struct swap_ends *ends)
 {
+    const bool needs = needs_layer(work, item);
     struct err err;
 
+    swap_find_ends(work, item, ends);
     if (ends->real.dir < 0) {
         swap_leave(work, item, LEFT_LATER, "the folder that it was in is gone");
         return;
     }
-    if (!whiteout_again(work, item, ends))
+    if (!whiteout_again(work, item, ends, needs))
         return;
     if ((sys_fault() || mkdirat(ends->real.dir, ends->real.name, 0700)) &&
         !(errno == EEXIST && work->is_going_on)) {
-        swap_leave(work, item, LEFT_LATER, "there is something of that name now");
+        leave_shown(work, item, ends, needs);
         return;
     }
     trees_forget(work->trees);
@@ -275,20 +280,21 @@ static void back_folder_mode(struct work *work, struct journal_item *item, struc
     AUTO_FREE char *inside = alloc_strf("%s/x", item->path);
     struct err err;
     struct stat st;
+    bool needs;
 
     if (!swap_look(&ends->real, &st) || st.st_ino != item->after.ino ||
         (st.st_mode != item->after.mode && !work->is_going_on)) {
         swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
         return;
     }
-    if (work->is_quiet && trees_steps(work->trees) &&
-        (upper_expose(work->trees, item->root, inside, &err) ||
-         upper_make_parents(work->trees, item->root, ends->step, inside, &err))) {
+    needs = needs_layer(work, item);
+    if (needs && (upper_expose(work->trees, item->root, inside, &err) ||
+                  upper_make_parents(work->trees, item->root, ends->step, inside, &err))) {
         swap_leave(work, item, LEFT_FAILED, err.msg);
         return;
     }
     swap_find_ends(work, item, ends); /* others were opened meanwhile */
-    if (work->is_quiet && ends->up.dir >= 0 &&
+    if (needs && ends->up.dir >= 0 &&
         fchmodat(ends->up.dir, ends->up.name, item->layer.mode & 07777, 0))
         swap_leave_by_errno(work, item);
     else if (sys_fault() || fchmodat(ends->real.dir, ends->real.name, item->real.mode & 07777, 0))

@@ -198,6 +198,21 @@ static void several_steps(void **state)
     hand_done(&hand);
 }
 
+/* What a later step has removed does not come back into the layer. */
+static void removed_later(void **state)
+{
+    struct hand hand;
+
+    hand_init(&hand, "f mod old\n", false);
+    hand_step(&hand, "c mod new\nf made/sub/x 1\nf made/y 2\n");
+    assert_none_left(hand_accept(&hand, ACCEPT_MARKED, NULL));
+    hand_step(&hand, "w made\nw mod\n");
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_real(&hand, "d 755 .\nf 644 mod old\n");
+    assert_listed(&hand, "D mod\n");
+    hand_done(&hand);
+}
+
 static void settled(void **state)
 {
     struct hand hand;
@@ -285,6 +300,7 @@ int main(void)
         cmocka_unit_test(one_by_one),    cmocka_unit_test(dropped),
         cmocka_unit_test(several_steps), cmocka_unit_test(settled),
         cmocka_unit_test(many),          cmocka_unit_test(a_part_over_a_conflict),
+        cmocka_unit_test(removed_later),
     };
 
     return cmocka_run_group_tests_name("layer/accept", tests, NULL, NULL);
