@@ -89,8 +89,8 @@ struct layer_infos {
     size_t cap;
 };
 
-/* $XDG_STATE_HOME/cordon/layers and, for roots on other file systems, /var/tmp/cordon-UID/layers: canonical where
- * they are there; for masks and searches. Appended. */
+/* $XDG_STATE_HOME/cordon/layers and, for roots on other file systems, the like in /var/tmp and in /dev/shm, whether they are
+ * there or not; for masks. Appended. */
 void layers_folders(struct strv *ret);
 
 /* Reads only, and takes no lock. What cannot be read is left out, with a line in `ret_problems`. */

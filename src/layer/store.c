@@ -110,6 +110,12 @@ static char *outer_path(enum store_base base)
     return NULL;
 }
 
+/* Of ours, in that. */
+static char *own_name(enum store_base base)
+{
+    return base == STORE_STATE ? alloc_str("cordon") : alloc_strf("cordon-%u", (unsigned)geteuid());
+}
+
 static int open_outer(enum store_base base, bool makes, char **ret_path, struct err *err)
 {
     AUTO_FREE char *path = outer_path(base);
@@ -135,16 +141,15 @@ int store_open_base(enum store_base base, bool makes, char **ret_path, struct er
 {
     AUTO_FREE char *outer_name = NULL;
     AUTO_CLOSE int outer = open_outer(base, makes, &outer_name, err);
-    AUTO_FREE char *own_name =
-        base == STORE_STATE ? alloc_str("cordon") : alloc_strf("cordon-%u", (unsigned)geteuid());
-    AUTO_FREE char *own_path = outer < 0 ? NULL : path_join(outer_name, own_name);
+    AUTO_FREE char *name = own_name(base);
+    AUTO_FREE char *own_path = outer < 0 ? NULL : path_join(outer_name, name);
     AUTO_FREE char *path = outer < 0 ? NULL : path_join(own_path, "layers");
     AUTO_CLOSE int own = -1;
     AUTO_CLOSE int fd = -1;
 
     if (outer < 0)
         return -1;
-    own = make_own(outer, own_name, makes, base == STORE_STATE ? 022 : 077, own_path, err);
+    own = make_own(outer, name, makes, base == STORE_STATE ? 022 : 077, own_path, err);
     if (own < 0)
         return -1;
     fd = make_own(own, "layers", makes, 077, path, err);
@@ -173,16 +178,15 @@ int store_make_dir(int dir, const char *name, mode_t mode, struct err *err)
     return TAKE_FD(fd);
 }
 
+/* Also those that are missing: whoever could make one could make layers in it. */
 void layers_folders(struct strv *ret)
 {
     for (int base = 0; base < STORE_BASES; base++) {
-        AUTO_FREE char *path = NULL;
-        AUTO_CLOSE int fd = -1;
-        struct err ignored;
+        AUTO_FREE char *outer = outer_path((enum store_base)base);
+        AUTO_FREE char *own = own_name((enum store_base)base);
 
-        fd = store_open_base(base, false, &path, &ignored);
-        if (fd >= 0)
-            strv_push(ret, path);
+        if (outer)
+            strv_pushf(ret, "%s/%s/layers", str_eq(outer, "/") ? "" : outer, own);
     }
 }
 

@@ -182,6 +182,14 @@ def write_into_a_layer(stage):
 
 
 @attack(on_guard=True)
+def make_a_layer_where_there_was_none(stage):
+    """It would say what is gone on with after a kill, and where."""
+    folder = stage.home / ".local/state/cordon/layers"
+    stage.shell('mkdir -p "$1/0123456789abcdef"', folder, cordon=["--writable", stage.home])
+    return folder.exists()
+
+
+@attack(on_guard=True)
 def write_into_another_layer(stage):
     file = kept(stage)
     stage.shell('echo new > "$1"', file, cordon=[*LAYER, "--writable", stage.home])
