@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "policy/run_later.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,18 @@ static int compare_names(const void *key, const void *item)
     return strcmp(key, *(char *const *)item);
 }
 
+static bool is_among(const char *name, const struct strv *names)
+{
+    return bsearch(name, names->items, names->len, sizeof *names->items, compare_names);
+}
+
+/* As file systems may have it that take capitals for small letters. */
+static void make_small(char *name)
+{
+    for (; *name; name++)
+        *name = (char)tolower((unsigned char)*name);
+}
+
 bool marks_protected(const char *path, const struct strv *names)
 {
     char name[256];
@@ -51,7 +64,10 @@ bool marks_protected(const char *path, const struct strv *names)
             continue;
         memcpy(name, path, len);
         name[len] = '\0';
-        if (bsearch(name, names->items, names->len, sizeof *names->items, compare_names))
+        if (is_among(name, names))
+            return true;
+        make_small(name);
+        if (is_among(name, names))
             return true;
     }
     return false;
@@ -79,6 +95,8 @@ void marks_of(struct change *change, const char *target, bool is_protected)
     if (S_ISREG(now) && (now & (S_ISUID | S_ISGID)))
         change->marks |= MARK_SET_ID;
     change->run_by = run_later_by(change->path);
+    if (!change->run_by && S_ISLNK(now))
+        change->run_by = run_later_through(change->path);
     if (change->run_by || (was_executable && change->kind != CHANGE_MODE))
         change->marks |= MARK_RUNS_LATER;
 }

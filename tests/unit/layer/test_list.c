@@ -308,16 +308,21 @@ static void test_marks(void **state)
     fake_link(layer, 1, "links/out", "../../a");
     fake_link(layer, 1, "links/perhaps", "../a/../b");
     fake_link(layer, 1, "links/up", "../a");
+    fake_link(layer, 1, ".github", "links");
+    fake_file(layer, 1, "a/.GIT/config", "");
     fake_file(layer, 0, "Makefile", "");
     fake_gone(layer, 1, "Makefile");
     assert_changes(layer, NULL,
                    "A .git marks=p\n"
                    "A .git/hooks marks=p\n"
                    "A .git/hooks/x marks=p\n"
+                   "A .github marks=r by=CI\n"
                    "A .vscode marks=p\n"
                    "A .vscode/tasks.json marks=pr by=editors\n"
                    "D Makefile\n"
                    "A a\n"
+                   "A a/.GIT marks=p\n"
+                   "A a/.GIT/config marks=pr by=git\n"
                    "A a/package.json marks=r by=npm\n"
                    "m chmod marks=x\n"
                    "A links\n"

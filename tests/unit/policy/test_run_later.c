@@ -27,6 +27,12 @@ static void files_and_who_runs_them(void **state)
         {"/w/.husky/pre-commit", "git's hooks"},
         {"/w/.cargo/config.toml", "cargo"},
         {"/w/.vscode/tasks.json", "editors"},
+        {".vscode/a/b", "editors"},
+        {"/w/.claude/skills/x/run.py", "agents"},
+        {".github/actions/a/b/index.js", "CI"},
+        {"/w/JUSTFILE", "just"},
+        {"x/dockerfile", "container builds"},
+        {"bare/HEAD", "git"},
     };
     static const char *const none[] = {
         "/",
@@ -41,7 +47,12 @@ static void files_and_who_runs_them(void **state)
         "/w/config.toml",
         "/w/config.js",
         "/w/x.config.json",
+        "/w/.claude/worktrees/x/a.c",
+        "/w/.claude",
+        "/w/x.claude/a",
     };
+    static const char *const through[] = {"/w/.vscode", ".github", "a/.github/workflows",
+                                          ".Claude"};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (!run_later_by(cases[i][0]))
@@ -51,6 +62,10 @@ static void files_and_who_runs_them(void **state)
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         if (run_later_by(none[i]))
             fail_msg("%s is said to run %s", run_later_by(none[i]), none[i]);
+    for (size_t i = 0; i < sizeof through / sizeof *through; i++)
+        assert_non_null(run_later_through(through[i]));
+    assert_null(run_later_through("/w/workflows"));
+    assert_null(run_later_through("/w/x.vscode"));
 }
 
 int main(void)
