@@ -241,7 +241,7 @@ int change_accept(struct layer *layer, const struct accept_request *request,
     AUTO(work_done) struct work work = {.accepted = -1, .dir = -1};
     AUTO(selection_done) struct selection selection = {0};
 
-    if (check_text(request, err) || work_init(&work, layer, ret, err))
+    if (check_text(request, err) || accept_recover(layer, err) || work_init(&work, layer, ret, err))
         return -1;
     work.text = request->text;
     if (select_changes(&work, request, SELECT_ACCEPT, &selection, err))

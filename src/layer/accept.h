@@ -103,7 +103,8 @@ struct accept_info {
 int layer_accepts(const struct layer *layer, struct accept_info **ret, size_t *ret_len,
                   struct err *err);
 
-/* After a kill: goes on with what was decided, and takes back what was not. By layer_open(LAYER_CHANGE). */
+/* After a kill: goes on with what was decided, and takes back what was not. By layer_open(LAYER_CHANGE), and by each of the others
+ * above before it begins. */
 int accept_recover(struct layer *layer, struct err *err);
 
 /* Removes from the layer what equals the real files: contents, type, permissions; quiet only. The numbers of the paths

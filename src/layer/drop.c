@@ -106,7 +106,7 @@ int change_drop(struct layer *layer, const struct accept_request *request,
     const bool is_dry = request->flags & ACCEPT_DRY_RUN;
     struct err ignored;
 
-    if (work_init(&work, layer, ret, err) ||
+    if (accept_recover(layer, err) || work_init(&work, layer, ret, err) ||
         select_changes(&work, request, SELECT_DROP, &selection, err))
         return -1;
     for (size_t i = 0; i < selection.len; i++)
@@ -228,7 +228,7 @@ int change_settle(struct layer *layer, size_t *ret_settled, struct err *err)
     *ret_settled = 0;
     if (!layer_is_quiet(layer))
         return err_set(err, ERR_BUSY, "commands of the layer live");
-    settle.trees = trees_open(layer, err);
+    settle.trees = accept_recover(layer, err) ? NULL : trees_open(layer, err);
     if (!settle.trees || change_list(layer, &query, &settle.changes, &problems, err))
         return -1;
     layer_roots(layer, &roots);

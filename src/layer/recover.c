@@ -42,6 +42,19 @@ static int go_on(struct work *work, struct err *err)
     return work_end(work, true, err);
 }
 
+/* What was planned while nothing lived is moved, which has to wait until nothing does. */
+static bool may_go_on(const struct work *work)
+{
+    const struct journal *journal = &work->journal;
+
+    if (work->is_quiet || journal->phase != JOURNAL_DECIDED)
+        return true;
+    for (size_t i = 0; i < journal->len; i++)
+        if (journal->what == JOURNAL_DROP || journal->items[i].how == HOW_MOVE)
+            return false;
+    return true;
+}
+
 int accept_recover(struct layer *layer, struct err *err)
 {
     AUTO(accept_result_done) struct accept_result result = {0};
@@ -59,7 +72,13 @@ int accept_recover(struct layer *layer, struct err *err)
     number = work_under_way(&work, err);
     if (number < 0)
         return -1;
-    if (work_begin(&work, number, err) || work_read(&work, err) || go_on(&work, err))
+    if (work_begin(&work, number, err) || work_read(&work, err))
+        return err_wrap(err, "reading accept %d of the layer, which was cut off", number);
+    if (!may_go_on(&work))
+        return err_set(err, ERR_BUSY,
+                       "accept %d of the layer was cut off, and goes on when nothing runs in it",
+                       number);
+    if (go_on(&work, err))
         return err_wrap(err, "going on with accept %d of the layer, which was cut off",
                         work.number);
     return 0;

@@ -230,7 +230,8 @@ int change_undo(struct layer *layer, int accept, const struct accept_request *re
     static journal_put *const decision[] = {journal_put_decision, NULL};
     AUTO(work_done) struct work work = {.accepted = -1, .dir = -1};
 
-    if (work_init(&work, layer, ret, err) || open_accept(&work, accept, err))
+    if (accept_recover(layer, err) || work_init(&work, layer, ret, err) ||
+        open_accept(&work, accept, err))
         return -1;
     if (work.journal.phase != JOURNAL_DONE || work.journal.what != JOURNAL_ACCEPT)
         return err_set(err, ERR_NOT_FOUND, "accept %d cannot be undone", work.number);

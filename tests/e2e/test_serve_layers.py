@@ -244,8 +244,10 @@ def test_a_killed_server_leaves_layers_whole(place):
         assert (place.ws / "two").read_text() == "two\n" and not (place.ws / "late").exists()
         again = run(client, layer, "echo three > three", sandbox=workspace_write(place.ws))
         assert again["changes"]["added"] == 1 and not (place.ws / "three").exists()
+        assert client.call("layer/close", {"layerId": layer, "keep": False})["removed"] is True
     records = [body for event, body in place.records() if event == "layer"]
-    assert [(one["action"], one["name"], one["done"]) for one in records][-2:] == [("accept", "kept", 2), ("step", "kept", 0)], records
+    assert [(one["action"], one["name"], one["done"]) for one in records][-3:] == [
+        ("accept", "kept", 2), ("step", "kept", 0), ("drop", None, 0)], records
 
 
 LIES = {

@@ -49,3 +49,11 @@ void layer_audit_change(const struct layer_entry *entry, const char *id, const c
     if (*id && result && is_one && !json_is_true(json_object_get(params, "dryRun")))
         server_audit_add(entry->table->server, AUDIT_LAYER, id, audit_layer_body(&record));
 }
+
+void layer_audit_remove(struct server *server, const char *id, const char *layer)
+{
+    const struct audit_layer record = {.action = "drop", .layer = layer};
+
+    if (*id)
+        server_audit_add(server, AUDIT_LAYER, id, audit_layer_body(&record));
+}

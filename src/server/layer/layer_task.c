@@ -162,20 +162,30 @@ static void task_watch(const struct layer_task *task, const struct layer_helper_
         layer_steps_look(entry);
 }
 
+/* It was cut off in the middle: what it had decided is done before anything else. What fails twice waits for the next one
+ * who changes something. */
+static bool is_cut_off(const struct layer_task *task, const struct err *failure)
+{
+    return failure && (failure->code == ERR_BUG || failure->code == ERR_SYSTEM) &&
+           !str_eq(task->what, "settle");
+}
+
 /* What the helper did is on disk; here it is read again. */
-static void change_end(struct layer_task *task, const json_t *result)
+static void change_end(struct layer_task *task, const struct layer_helper_answer *answer)
 {
     struct layer_entry *entry = task->entry;
     struct err err;
 
     entry->changing = NULL;
     layer_audit_change(entry, task->audit_id, task->what, json_object_get(task->request, "params"),
-                       result);
+                       answer->result);
     if (!task->is_alone && str_eq(task->what, "accept"))
         entry->settles = true;
     if (task->is_alone && layer_reload(entry->layer, &err))
         log_event(LOG_LEVEL_ERROR, "layer-unreadable", log_text("layer", entry->id),
                   log_text("why", err.msg));
+    if (is_cut_off(task, answer->failure))
+        layer_change(entry, NULL, "settle", NULL);
     layer_steps_look(entry);
 }
 
@@ -187,7 +197,10 @@ static void task_end(struct layer_task *task, const struct layer_helper_answer *
 
     task_watch(task, answer);
     if (task->is_change)
-        change_end(task, answer->result);
+        change_end(task, answer);
+    else if (str_eq(task->what, "remove") && answer->result)
+        layer_audit_remove(table->server, task->audit_id,
+                           json_string_value(json_object_get(task->request, "layer")));
     task_answer(task, answer);
     if (entry)
         entry->tasks++;
@@ -334,7 +347,10 @@ void layer_remove_closed(struct call *call, const char *name, bool was_open)
 {
     struct layer_table *table = server_layers(call->client->server);
 
-    task_new(table, call, "remove", name, NULL)->was_open = was_open;
+    struct layer_task *task = task_new(table, call, "remove", name, NULL);
+
+    server_audit_id(call->client->session, task->audit_id);
+    task->was_open = was_open;
     tasks_pump(table);
 }
 

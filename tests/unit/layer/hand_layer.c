@@ -261,6 +261,19 @@ void hand_open(struct hand *hand)
     hand->layer->record.roots[0].is_near = !hand->is_far;
 }
 
+void hand_lend(struct hand *hand, bool is_alive)
+{
+    AUTO_FREE char *path = alloc_strf("%s/state/cordon/layers/%s/lock", hand->dir, hand->id);
+    const struct layer_adoption adoption = {
+        .lock = open(path, O_RDWR | O_CLOEXEC), .users = -1, .mounts = -1, .is_alive = is_alive};
+    struct err err;
+
+    hand->layer = layer_adopt(hand->id, &adoption, &err);
+    if (!hand->layer)
+        fail_msg("%s", err.msg);
+    hand->layer->record.roots[0].is_near = !hand->is_far;
+}
+
 /* --- what is asserted --- */
 
 void assert_real(const struct hand *hand, const char *wanted)

@@ -40,7 +40,8 @@ void hand_add(struct hand *hand, int step, const char *text); /* writes more int
 void hand_write(const char *dir, const char *text); /* makes what the lines say */
 
 void hand_close(struct hand *hand);
-void hand_open(struct hand *hand); /* recovers */
+void hand_open(struct hand *hand);                /* recovers */
+void hand_lend(struct hand *hand, bool is_alive); /* as a server, which has it, does to a helper */
 
 /* All that is real, a line for each: type, permissions, mtime where `with_times`, path, contents. */
 void hand_snapshot(const char *dir, bool with_times, struct buf *ret);

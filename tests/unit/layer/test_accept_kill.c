@@ -41,6 +41,24 @@ static bool is_new(void)
     return false;
 }
 
+/* A server has the layer open all the time: the next one that it lends it to goes on with what was cut off, and then does its own;
+ * but not while commands live, since what was planned before them is moved. */
+static void accept_lent(void)
+{
+    const struct accept_request dry = {.flags = ACCEPT_MARKED | ACCEPT_DRY_RUN};
+    AUTO(accept_result_done) struct accept_result result = {0};
+    struct err err;
+
+    hand_lend(&hand, true);
+    if (change_accept(hand.layer, &dry, &result, &err))
+        assert_int_equal(err.code, ERR_BUSY);
+    hand_close(&hand);
+    hand_lend(&hand, false);
+    free(hand_accept(&hand, ACCEPT_MARKED, NULL));
+    assert_true(is_new());
+    hand_close(&hand);
+}
+
 /* True when it came to its end. */
 static bool run(bool is_far, unsigned nth)
 {
@@ -53,6 +71,8 @@ static bool run(bool is_far, unsigned nth)
         free(hand_accept(&hand, ACCEPT_MARKED, NULL));
     hand_close(&hand);
     came = killed_run(act, hand.id, RENAMES_ALL, nth);
+    if (what == WHAT_ACCEPT && nth % 2 == 0)
+        accept_lent();
     hand_open(&hand);
     if (what == WHAT_DROP) {
         const size_t left = hand_list(&hand);
