@@ -213,6 +213,14 @@ def test_clients_share_layers_and_hear_of_what_others_do(place, server, client):
         while told != {str(place.ws / "old"), str(place.ws / "dir/deep")}:
             told |= set(other.event("layer/outsideChanged")["params"]["paths"])
         assert changes(other, layer)["counts"]["conflicts"] == 2
+        # a folder that goes and comes again, as of a git checkout
+        shutil.rmtree(place.ws / "dir")
+        other.event("layer/outsideChanged")
+        (place.ws / "dir").mkdir()
+        run(other, layer, "echo more > more")
+        changes(other, layer)
+        (place.ws / "dir/deep").write_text("again\n")
+        assert other.event("layer/outsideChanged")["params"]["paths"] == [str(place.ws / "dir/deep")]
         # the connection goes in the middle of it: it is done all the same
         number = other.request("layer/accept", {"layerId": layer, "paths": [str(place.ws / "more")]})
         assert number

@@ -46,7 +46,7 @@ static int compare(const void *one, const void *other)
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-static const struct folder *find_folder(const struct layer_outside *outside, int number)
+static struct folder *find_folder(struct layer_outside *outside, int number)
 {
     for (size_t i = 0; i < outside->len; i++)
         if (outside->folders[i].number == number)
@@ -54,23 +54,42 @@ static const struct folder *find_folder(const struct layer_outside *outside, int
     return NULL;
 }
 
+static void drop_folder(struct layer_outside *outside, struct folder *folder)
+{
+    inotify_rm_watch(outside->fd, folder->number);
+    free(folder->path);
+    *folder = outside->folders[--outside->len];
+}
+
+static void take_path(struct layer_outside *outside, const char *path)
+{
+    if (!outside->paths.len ||
+        !bsearch(&path, outside->paths.items, outside->paths.len, sizeof path, compare) ||
+        strv_has(&outside->changed, path))
+        return;
+    if (!outside->changed.len && !outside->has_more)
+        loop_timer_start(outside->timer, LAYER_OUTSIDE_NS);
+    if (outside->changed.len < LAYER_OUTSIDE_TOLD)
+        strv_push(&outside->changed, path);
+    else
+        outside->has_more = true;
+}
+
+/* A folder that went is watched anew when it is there again. What the kernel could not keep is more. */
 static void take_event(struct layer_outside *outside, const struct inotify_event *event)
 {
-    const struct folder *folder = event->len ? find_folder(outside, event->wd) : NULL;
-    AUTO_FREE char *path = folder ? path_join(folder->path, event->name) : NULL;
+    struct folder *folder = find_folder(outside, event->wd);
+    AUTO_FREE char *path = folder && event->len ? path_join(folder->path, event->name) : NULL;
 
-    if (!path || !outside->paths.len ||
-        !bsearch(&path, outside->paths.items, outside->paths.len, sizeof path, compare))
-        return;
-    if (strv_has(&outside->changed, path))
-        return;
-    if (outside->changed.len == LAYER_OUTSIDE_TOLD) {
+    if (path) {
+        take_path(outside, path);
+    } else if (folder && (event->mask & IN_IGNORED)) {
+        drop_folder(outside, folder);
+    } else if ((event->mask & IN_Q_OVERFLOW) && outside->paths.len && !outside->has_more) {
+        if (!outside->changed.len)
+            loop_timer_start(outside->timer, LAYER_OUTSIDE_NS);
         outside->has_more = true;
-        return;
     }
-    if (!outside->changed.len)
-        loop_timer_start(outside->timer, LAYER_OUTSIDE_NS);
-    strv_push(&outside->changed, path);
 }
 
 /* One block for each turn of the loop. */
@@ -100,13 +119,6 @@ static void on_time(void *data)
 }
 
 /* --- what is watched --- */
-
-static void drop_folder(struct layer_outside *outside, size_t index)
-{
-    inotify_rm_watch(outside->fd, outside->folders[index].number);
-    free(outside->folders[index].path);
-    outside->folders[index] = outside->folders[--outside->len];
-}
 
 static struct folder *find_path(struct layer_outside *outside, const char *path)
 {
@@ -156,7 +168,7 @@ void layer_outside_set(struct layer_outside *outside, struct strv *paths)
         if (outside->folders[i].is_wanted)
             i++;
         else
-            drop_folder(outside, i);
+            drop_folder(outside, &outside->folders[i]);
     }
 }
 
