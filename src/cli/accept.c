@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "cli/change_view.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -129,14 +130,15 @@ static void print_done(const struct layer_task *task, struct buf *text)
     AUTO_FREE char *name = layer_shown_name(task->layer);
 
     if (!done->len) {
-        buf_appendf(text, "nothing %s\n", task->options.is_dry ? task->would : task->done);
+        buf_appendf(text, "nothing %s\n", task->options.is_dry ? "would be done" : task->done);
         return;
     }
     if (task->options.is_dry || done->len <= EACH_MAX)
         for (size_t i = 0; i < done->len; i++) {
             AUTO_FREE char *path = layer_shown_path(task->words.cwd, done->items[i]);
+            AUTO_FREE char *plain = utf8_plain(path);
 
-            console_line(text, "%s %s", task->options.is_dry ? task->would : task->done, path);
+            buf_appendf(text, "%s %s\n", task->options.is_dry ? task->would : task->done, plain);
         }
     else
         buf_appendf(text, "%s %zu paths\n", task->done, done->len);
@@ -189,6 +191,19 @@ static size_t print_commits(const struct layer_task *task, struct buf *text, str
     return count;
 }
 
+/* How many of the paths that were named have nothing that could be taken. */
+static size_t tell_idle(const struct layer_task *task)
+{
+    AUTO(strv_done) struct strv found = {0};
+
+    if (task->options.asks || task->options.step)
+        return 0;
+    strv_push_all(&found, strv_view(&task->result.done));
+    for (size_t i = 0; i < task->result.left_len; i++)
+        strv_push(&found, task->result.left[i].path);
+    return layer_words_tell_idle(&task->words, task->layer, &found);
+}
+
 /* An exit status. */
 static int tell(const struct layer_task *task)
 {
@@ -196,6 +211,7 @@ static int tell(const struct layer_task *task)
     AUTO(buf_done) struct buf left = {.max = SIZE_MAX / 2};
     int status = EXIT_OK;
     size_t commits_left = 0;
+    size_t idle;
 
     commits_left = print_commits(task, &text, &left);
     if (task->options.wants_json) {
@@ -208,9 +224,10 @@ static int tell(const struct layer_task *task)
                    task->result.left_len, &left);
         run_layer_say_lines(&left);
     }
+    idle = tell_idle(task);
     if (status != EXIT_OK)
         return status;
-    return task->result.left_len || commits_left ? EXIT_LEFT : EXIT_OK;
+    return task->result.left_len || commits_left || idle ? EXIT_LEFT : EXIT_OK;
 }
 
 static int finish(struct layer_task *task, const char *action)
@@ -244,6 +261,8 @@ static int ask(struct layer_task *task)
         return fail(&err);
     for (size_t i = 0; i < problems.len; i++)
         console_say("%s", problems.items[i]);
+    if (layer_words_tell_unchanged(&task->words, task->layer, &changes) && !changes.len)
+        return EXIT_LEFT;
     if (review_run(&terminal, task->layer, &changes, task->words.cwd, &task->result, &err))
         return fail(&err);
     return finish(task, "accept");

@@ -133,6 +133,7 @@ static int changes_run(char **argv)
         return print_json(layer, &changes, &commits, &problems);
     for (size_t i = 0; i < problems.len; i++)
         console_say("%s", problems.items[i]);
+    (void)layer_words_tell_unchanged(&words, layer, &changes);
     return options.ends_with_nul ? print_names(layer, &changes)
                                  : print_text(&options, layer, &changes, &commits, words.cwd);
 }

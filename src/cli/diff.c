@@ -73,6 +73,7 @@ static int diff_run(char **argv)
         return console_fail(&err);
     for (size_t i = 0; i < problems.len; i++)
         console_say("%s", problems.items[i]);
+    (void)layer_words_tell_unchanged(&words, layer, &changes);
     if (words.behind)
         return diff_by_git(layer, &changes, words.behind);
     view = (struct change_view){layer, &changes, words.cwd, ink_of(STDOUT_FILENO)};

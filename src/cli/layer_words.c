@@ -8,12 +8,14 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/console.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ID_SHOWN = 8 }; /* digits of an id */
@@ -123,6 +125,50 @@ struct layer *layer_words_open(struct layer_words *words, enum layer_use use, co
 char *const *layer_words_paths(const struct layer_words *words)
 {
     return words->paths.len ? strv_view(&words->paths) : NULL;
+}
+
+/* A typing error looks like "nothing", and so does the name of a layer that is not there. */
+size_t layer_words_tell_idle(const struct layer_words *words, const struct layer *layer,
+                             const struct strv *found)
+{
+    AUTO_FREE char *name = layer_shown_name(layer);
+    size_t count = 0;
+
+    for (size_t i = 0; i < words->paths.len; i++) {
+        const char *path = words->paths.items[i];
+        AUTO_FREE char *shown = layer_shown_path(words->cwd, path);
+        AUTO_FREE char *plain = utf8_plain(shown);
+        struct stat st;
+        bool is_known = false;
+
+        for (size_t k = 0; k < found->len && !is_known; k++)
+            is_known =
+                path_is_within(found->items[k], path) || path_is_within(path, found->items[k]);
+        count += !is_known;
+        if (!is_known)
+            console_say("%s: nothing is changed there in the layer %s%s", plain, name,
+                        !words->layer && lstat(path, &st)
+                            ? ", and no layer is called so (cordon layers)"
+                            : "");
+    }
+    return count;
+}
+
+size_t layer_words_tell_unchanged(const struct layer_words *words, const struct layer *layer,
+                                  const struct changes *changes)
+{
+    AUTO(strv_done) struct strv found = {0};
+    size_t len;
+    const struct layer_root *roots = layer_roots(layer, &len);
+
+    for (size_t i = 0; words->paths.len && i < changes->len; i++) {
+        const struct change *change = &changes->items[i];
+
+        strv_push_take(&found, change_path(layer, change));
+        if (change->from)
+            strv_push_take(&found, path_join(roots[change->root].path, change->from));
+    }
+    return layer_words_tell_idle(words, layer, &found);
 }
 
 void layer_auto(struct layer **slot)

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "layer/change.h"
 #include "layer/layer.h"
 
 #include <stdbool.h>
@@ -29,6 +30,14 @@ struct layer *layer_words_open(struct layer_words *words, enum layer_use use, co
 
 /* The paths as a request wants them; NULL: none, so all. */
 char *const *layer_words_paths(const struct layer_words *words);
+
+/* Tells of each path at which nothing is changed, by what was found (absolute paths). How many these are. */
+size_t layer_words_tell_idle(const struct layer_words *words, const struct layer *layer,
+                             const struct strv *found);
+
+/* The same for what is listed. */
+size_t layer_words_tell_unchanged(const struct layer_words *words, const struct layer *layer,
+                                  const struct changes *changes);
 
 /* As a person would write it from `cwd`: caller frees. Any bytes, not made plain. */
 char *layer_shown_path(const char *cwd, const char *path);

@@ -272,8 +272,9 @@ static void print_one_text(const struct layer *layer, const struct accept_info *
         AUTO(buf_done) struct buf age = {.max = SIZE_MAX / 2};
 
         age_print(&accepts[i].when, &age);
-        buf_appendf(text, "  accept %d: %zu paths, %s%s\n", accepts[i].number, accepts[i].paths,
-                    age.data, accepts[i].is_undone ? ", taken back" : "");
+        buf_appendf(text, "  accept %d: %zu path%s, %s%s\n", accepts[i].number, accepts[i].paths,
+                    accepts[i].paths == 1 ? "" : "s", age.data,
+                    accepts[i].is_undone ? ", taken back" : "");
     }
 }
 

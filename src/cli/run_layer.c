@@ -83,7 +83,7 @@ const struct option run_layer_options[] = {
      .value = "WHAT",
      .words = end_words,
      INTO_WORD(struct layer_options_given, at_end, LAYER_END_ASK),
-     .brief = "ask, keep, accept (but what is marked), drop",
+     .brief = "ask, keep, accept (all that is not marked), drop",
      .help = "What becomes of the changes when the command has ended. ask: you are asked at the "
              "terminal; the default where there is one. keep: they stay in the layer. accept: they "
              "are taken, but for what is marked, since others run or obey it later. drop: they are "
@@ -426,8 +426,9 @@ static void tell(const struct ending *ending)
         else if (str_eq(ending->done, "drop"))
             console_say("the changes are dropped");
         else if (ending->has_result && ending->result.done.len)
-            console_say("accepted %zu changes; to take them back: cordon undo %s",
-                        ending->result.done.len, name);
+            console_say("accepted %zu change%s; to take %s back: cordon undo %s",
+                        ending->result.done.len, ending->result.done.len == 1 ? "" : "s",
+                        ending->result.done.len == 1 ? "it" : "them", name);
         else
             tell_kept(ending, name);
     }

@@ -495,7 +495,11 @@ static int explain_refusal(const struct work *work, const char *root, const char
     err->code = ERR_UNSUPPORTED;
     if (*work->words)
         err_wrap(err, "%s", work->words);
-    return err_wrap(err, "a layer over %.80s is not to be had", root);
+    return err_wrap(
+        err,
+        "a layer over %.80s is not to be had (leave it out with --layer-direct, or choose "
+        "another folder with -C; \"cordon doctor\" makes one to try)",
+        root);
 }
 
 static int explain(const struct work *work, struct err *err)
