@@ -517,36 +517,26 @@ static bool lies_over(const struct layer_info *info, const char *path)
     return false;
 }
 
-/* Of what was accepted something was not taken back yet. */
-static bool has_open_accept(const char *id, const char *cwd)
-{
-    AUTO(layer_auto) struct layer *layer = NULL;
-    AUTO_FREE struct accept_info *accepts = NULL;
-    size_t len = 0;
-    struct err ignored; /* then it is none that can be undone */
-
-    layer = layer_open(id, cwd, LAYER_READ, "cordon undo", &ignored);
-    if (!layer || layer_accepts(layer, &accepts, &len, &ignored))
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (!accepts[i].is_undone)
-            return true;
-    return false;
-}
-
 struct layer *run_layer_open_undoable(struct layer_words *words, const char *held_by,
                                       struct err *err)
 {
     AUTO(layer_infos_done) struct layer_infos infos = {0};
     AUTO(strv_done) struct strv problems = {0};
+    const struct layer_info *last = NULL; /* not the one whose commands were last */
 
     if (layers_list(false, &infos, &problems, err))
         return NULL;
     for (size_t i = 0; i < infos.len; i++) {
-        if (!infos.items[i].accepts || !lies_over(&infos.items[i], words->cwd) ||
-            !has_open_accept(infos.items[i].id, words->cwd))
-            continue;
-        words->layer = alloc_str(infos.items[i].id);
+        const struct layer_info *info = &infos.items[i];
+
+        if (info->accepts && lies_over(info, words->cwd) &&
+            (!last || info->accepted.tv_sec > last->accepted.tv_sec ||
+             (info->accepted.tv_sec == last->accepted.tv_sec &&
+              info->accepted.tv_nsec > last->accepted.tv_nsec)))
+            last = info;
+    }
+    if (last) {
+        words->layer = alloc_str(last->id);
         return layer_words_open(words, LAYER_CHANGE, held_by, err);
     }
     err_set(

@@ -79,8 +79,9 @@ struct layer_info {
     struct layer_root *roots;
     size_t roots_len;
     size_t steps;
-    size_t accepts; /* that can be undone */
-    uint64_t bytes; /* on disk; only with `counts_bytes` of layers_list() */
+    size_t accepts;           /* that can be undone */
+    struct timespec accepted; /* the last of these */
+    uint64_t bytes;           /* on disk; only with `counts_bytes` of layers_list() */
 };
 
 struct layer_infos {

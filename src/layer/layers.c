@@ -67,19 +67,29 @@ struct listing {
     struct strv *problems;
 };
 
+static bool is_later(const struct timespec *one, const struct timespec *other)
+{
+    return one->tv_sec != other->tv_sec ? one->tv_sec > other->tv_sec
+                                        : one->tv_nsec > other->tv_nsec;
+}
+
 /* Those that can be undone. */
-static size_t count_accepts(const struct layer *layer)
+static void describe_accepts(const struct layer *layer, struct layer_info *info)
 {
     struct accept_info *accepts = NULL;
-    size_t len = 0, count = 0;
+    size_t len = 0;
     struct err ignored;
 
     if (layer_accepts(layer, &accepts, &len, &ignored))
-        return 0;
-    for (size_t i = 0; i < len; i++)
-        count += !accepts[i].is_undone;
+        return;
+    for (size_t i = 0; i < len; i++) {
+        if (accepts[i].is_undone)
+            continue;
+        info->accepts++;
+        if (is_later(&accepts[i].when, &info->accepted))
+            info->accepted = accepts[i].when;
+    }
     free(accepts);
-    return count;
 }
 
 static void describe(const struct layer *layer, bool counts_bytes, struct layer_info *ret)
@@ -107,7 +117,7 @@ static void describe(const struct layer *layer, bool counts_bytes, struct layer_
 
         ret->used = step->ended.tv_sec ? step->ended : step->begun;
     }
-    ret->accepts = count_accepts(layer);
+    describe_accepts(layer, ret);
     if (counts_bytes && store_count_bytes(layer, &ret->bytes, &ignored))
         ret->bytes = 0;
 }
@@ -136,10 +146,10 @@ static int compare_infos(const void *a, const void *b)
     const struct layer_info *one = a;
     const struct layer_info *other = b;
 
-    if (one->used.tv_sec != other->used.tv_sec)
-        return one->used.tv_sec > other->used.tv_sec ? -1 : 1;
-    if (one->used.tv_nsec != other->used.tv_nsec)
-        return one->used.tv_nsec > other->used.tv_nsec ? -1 : 1;
+    if (is_later(&one->used, &other->used))
+        return -1;
+    if (is_later(&other->used, &one->used))
+        return 1;
     return strcmp(one->id, other->id);
 }
 

@@ -141,6 +141,8 @@ def test_two_layers_over_one_tree(tree):
     assert ran.returncode == 3 and "left mine" in ran.stderr and "--force" in ran.stderr
     assert (tree.ws / "mine").read_text() == "2\n"
     assert tree.cordon("accept", "one", "mine", "--force").returncode == 0 and (tree.ws / "mine").read_text() == "1\n"
+    ran = tree.cordon("undo")  # what was accepted last, though the other one ran last
+    assert ran.returncode == 0 and (tree.ws / "mine").read_text() == "2\n", ran
     assert "one" not in tree.cordon("layers", "--prune", "1h").stdout.split() and len(layers(tree)) == 2
 
 
