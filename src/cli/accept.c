@@ -95,7 +95,10 @@ static bool task_begin(struct layer_task *task, char **argv, int *ret_status)
     for (char **word = task->words.behind; word && *word; word++)
         strv_push_take(&task->words.paths, path_clean(task->words.cwd, *word));
     if (task->options.takes_all && (task->words.paths.len || task->options.step)) {
-        *ret_status = console_failf("--all goes with neither PATH nor --step");
+        *ret_status = console_failf("--all goes with neither PATH nor --step%s",
+                                    task->words.paths.len && !task->words.layer
+                                        ? ", and no layer is called so (cordon layers)"
+                                        : "");
         return false;
     }
     if (task->words.layer || task->command != &command_undo)
