@@ -64,13 +64,32 @@ static int put_into_layer(struct work *work, const struct journal_item *item,
     return 0;
 }
 
+/* An accept after it has been taken back since: then it is not quite as this one left it, but as we did, and nobody else was
+ * there. */
+static bool is_as_we_left(struct work *work, const struct journal_item *item, const struct stat *st)
+{
+    const struct change_stamp *known;
+    struct change_stamp now;
+
+    change_stamp_of(st, &now);
+    if (now.size != item->after.size || now.mode != item->after.mode ||
+        (item->how == HOW_FAR ? swap_mtime_of(st) != item->layer_mtime_ns
+                              : now.ino != item->after.ino))
+        return false;
+    if (!work->known)
+        work->known = known_load(work->layer);
+    known = known_find(work->known, item->root, item->path);
+    return known && change_stamp_equal(known, &now);
+}
+
 static bool check_left(struct work *work, struct journal_item *item, const struct swap_ends *ends,
                        struct stat *ret)
 {
     const bool is_there = swap_look(&ends->real, ret);
 
-    if (item->kind == CHANGE_DELETED ? !is_there && ends->real.dir >= 0
-                                     : is_there && is_as_left(ret, &item->after))
+    if (item->kind == CHANGE_DELETED
+            ? !is_there && ends->real.dir >= 0
+            : is_there && (is_as_left(ret, &item->after) || is_as_we_left(work, item, ret)))
         return true;
     swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
     return false;
@@ -125,11 +144,13 @@ static void back_changed(struct work *work, struct journal_item *item, struct sw
     const uint64_t old = is_far ? item->staged : item->real.ino;
     bool done = work->is_going_on && swap_has_inode(&ends->real, old) && !swap_has_inode(from, old);
     struct stat st = {0};
+    struct change_stamp now;
 
     if (!done) {
         if (!check_left(work, item, ends, &st) || !fill_layer(work, item, ends))
             return;
-        if (!swap_exchange_checked(from, &ends->real, &item->after, swap_mtime_of(&st))) {
+        change_stamp_of(&st, &now);
+        if (!swap_exchange_checked(from, &ends->real, &now, swap_mtime_of(&st))) {
             stamp_again(item, ends, &st);
             swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
             return;
@@ -149,11 +170,13 @@ static void back_added(struct work *work, struct journal_item *item, struct swap
     const struct place *to = is_far ? &ends->temp : &ends->own;
     bool done = work->is_going_on && !swap_has_inode(&ends->real, item->after.ino);
     struct stat st = {0};
+    struct change_stamp now;
 
     if (!done) {
         if (!check_left(work, item, ends, &st) || !fill_layer(work, item, ends))
             return;
-        if (!swap_remove_checked(&ends->real, to, &item->after, swap_mtime_of(&st))) {
+        change_stamp_of(&st, &now);
+        if (!swap_remove_checked(&ends->real, to, &now, swap_mtime_of(&st))) {
             stamp_again(item, ends, &st);
             swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
             return;

@@ -244,6 +244,11 @@ void hand_add(struct hand *hand, int step, const char *text)
     hand_write(up, text);
 }
 
+void hand_live(struct hand *hand, bool does)
+{
+    hand->layer->is_alive_outside = does;
+}
+
 void hand_close(struct hand *hand)
 {
     hand->is_far = !hand->layer->record.roots[0].is_near;

@@ -39,6 +39,7 @@ void hand_add(struct hand *hand, int step, const char *text); /* writes more int
 
 void hand_write(const char *dir, const char *text); /* makes what the lines say */
 
+void hand_live(struct hand *hand, bool does); /* as if commands lived in it */
 void hand_close(struct hand *hand);
 void hand_open(struct hand *hand);                /* recovers */
 void hand_lend(struct hand *hand, bool is_alive); /* as a server, which has it, does to a helper */

@@ -257,6 +257,121 @@ static void a_part_over_a_conflict(void **state)
     hand_done(&hand);
 }
 
+/* What has to be told twice, and what is never taken. */
+static void left_in_the_layer(void **state)
+{
+    struct hand hand;
+    const char *const tool[] = {"tool", NULL};
+
+    hand_init(&hand, "f a a\nf b b\n", false);
+    hand_step(&hand, "c a layer\nc b layer\nx tool t\np pipe\nl out /etc\n");
+    hand_write(hand.real, "f a person\n");
+    assert_left(hand_accept(&hand, 0, NULL),
+                "a: conflict\nout: marked\npipe: special\ntool: marked\n");
+    assert_none_left(hand_accept(&hand, 0, tool));
+    assert_left(hand_accept(&hand, ACCEPT_MARKED | ACCEPT_FORCE, NULL), "pipe: special\n");
+    assert_real(&hand, "d 755 .\nf 644 a layer\nf 644 b layer\nl 777 out /etc\nf 755 tool t\n");
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_real(&hand, "d 755 .\nf 644 a person\nf 644 b layer\nf 755 tool t\n");
+    assert_left(hand_accept(&hand, ACCEPT_MARKED, NULL), "a: conflict\npipe: special\n");
+    hand_done(&hand);
+}
+
+static void what_was_shown(void **state)
+{
+    AUTO(accept_result_done) struct accept_result result = {0};
+    AUTO_FREE char *path = NULL;
+    struct accept_expected expected = {.layer = {.ino = 1}};
+    const struct accept_request request = {.expected = &expected, .expected_len = 1};
+    struct hand hand;
+    struct err err;
+
+    hand_init(&hand, "f a a\n", false);
+    hand_step(&hand, "c a layer\n");
+    expected.path = path = path_join(hand.real, "a");
+    assert_int_equal(change_accept(hand.layer, &request, &result, &err), 0);
+    assert_int_equal(result.left_len, 1);
+    assert_int_equal(result.left[0].why, LEFT_CHANGED);
+    assert_real(&hand, "d 755 .\nf 644 a a\n");
+    hand_done(&hand);
+}
+
+/* Commands live: copies, the layer keeps its own, and goes on from there. */
+static void while_it_lives(void **state)
+{
+    AUTO(buf_done) struct buf before = {.max = 1 << 20};
+    AUTO(buf_done) struct buf after = {.max = 1 << 20};
+    struct hand hand;
+    size_t settled;
+    struct err err;
+
+    hand_init(&hand, real_text, false);
+    hand_snapshot(hand.real, true, &before);
+    hand_step(&hand, step_text);
+    hand_live(&hand, true);
+    assert_none_left(hand_accept(&hand, ACCEPT_MARKED, NULL));
+    assert_real(&hand, new_lines);
+    assert_listed(&hand, "");
+    hand_add(&hand, 1, "c mod newer\n");
+    assert_listed(&hand, "M mod\n");
+    assert_none_left(hand_accept(&hand, 0, NULL));
+    assert_listed(&hand, "");
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    hand_snapshot(hand.real, true, &after);
+    assert_string_equal(after.data, before.data);
+    assert_listed(&hand, all_listed);
+    assert_none_left(hand_accept(&hand, ACCEPT_MARKED, NULL));
+    hand_live(&hand, false);
+    assert_int_equal(change_settle(hand.layer, &settled, &err), 0);
+    assert_listed(&hand, "");
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    hand_done(&hand);
+}
+
+static void a_part_of_it(void **state)
+{
+    AUTO(accept_result_done) struct accept_result result = {0};
+    AUTO_FREE char *path = NULL;
+    char *paths[2] = {NULL};
+    struct accept_text text = {.text = "half", .len = 4};
+    const struct accept_request request = {.paths = paths, .text = &text};
+    struct hand hand;
+    struct err err;
+
+    hand_init(&hand, "f a old\n", false);
+    hand_step(&hand, "c a layer\n");
+    text.path = paths[0] = path = path_join(hand.real, "a");
+    assert_int_equal(change_accept(hand.layer, &request, &result, &err), 0);
+    assert_int_equal(result.left_len, 0);
+    assert_real(&hand, "d 755 .\nf 644 a half\n");
+    assert_listed(&hand, "M a\n");
+    assert_none_left(hand_accept(&hand, 0, NULL));
+    assert_real(&hand, "d 755 .\nf 644 a layer\n");
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_real(&hand, "d 755 .\nf 644 a half\n");
+    assert_none_left(hand_undo(&hand, 0, NULL));
+    assert_real(&hand, "d 755 .\nf 644 a old\n");
+    assert_listed(&hand, "M a\n");
+    hand_done(&hand);
+}
+
+/* What somebody did since is not undone. */
+static void changed_since(void **state)
+{
+    struct hand hand;
+
+    hand_init(&hand, "f a a\nf b b\nf c c\n", false);
+    hand_step(&hand, "c a layer\nc b layer\nw c\nf d d\nf e/f f\n");
+    assert_none_left(hand_accept(&hand, 0, NULL));
+    hand_write(hand.real, "f a person\nf c person\nf d person\nf e/g person\n");
+    assert_left(hand_undo(&hand, 0, NULL), "e: later\nd: later\na: later\nc: later\n");
+    assert_real(&hand,
+                "d 755 .\nf 644 a person\nf 644 b b\nf 644 c person\nf 644 d person\nd 755 e\n"
+                "f 644 e/g person\n");
+    hand_done(&hand);
+}
+
 /* As many as CORDON_LAYER_CHANGES says: a third each made, changed and removed, twenty in a folder. */
 static void many(void **state)
 {
@@ -296,11 +411,20 @@ static void many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(near),          cmocka_unit_test(far),
-        cmocka_unit_test(one_by_one),    cmocka_unit_test(dropped),
-        cmocka_unit_test(several_steps), cmocka_unit_test(settled),
-        cmocka_unit_test(many),          cmocka_unit_test(a_part_over_a_conflict),
+        cmocka_unit_test(near),
+        cmocka_unit_test(far),
+        cmocka_unit_test(one_by_one),
+        cmocka_unit_test(dropped),
+        cmocka_unit_test(several_steps),
+        cmocka_unit_test(settled),
+        cmocka_unit_test(a_part_over_a_conflict),
+        cmocka_unit_test(left_in_the_layer),
+        cmocka_unit_test(what_was_shown),
+        cmocka_unit_test(while_it_lives),
+        cmocka_unit_test(a_part_of_it),
+        cmocka_unit_test(changed_since),
         cmocka_unit_test(removed_later),
+        cmocka_unit_test(many),
     };
 
     return cmocka_run_group_tests_name("layer/accept", tests, NULL, NULL);
