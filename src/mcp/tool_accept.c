@@ -25,6 +25,8 @@
 
 enum { SHOWN_MAX = 60, ASKED_MAX = 10000 }; /* lines of a question; changes that one is about */
 
+#define UNSHOWN ", also what is not shown here"
+
 /* One that the person is asked about. */
 struct asking {
     struct mcp_call *call;
@@ -302,6 +304,7 @@ static void ask_to_accept(struct mcp_call *call, const json_t *result)
     const json_t *changes = json_object_get(result, "changes");
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     struct asking asking = {.method = "layer/accept"};
+    AUTO_FREE char *yes = NULL;
     size_t shown = 0;
     size_t marked;
     size_t plain;
@@ -320,7 +323,9 @@ static void ask_to_accept(struct mcp_call *call, const json_t *result)
                     marked + plain - shown, mcp_layer_name(call->session->mcp));
     mcp_layer_append_counts(json_object_get(result, "counts"), &text);
     asking.params = accept_params(call, changes, false);
-    ask(call, &asking, text.data, marked ? "Yes, but not what is marked" : "Yes");
+    yes = alloc_strf("Yes%s%s", marked ? ", but not what is marked" : "",
+                     marked + plain > shown && plain ? UNSHOWN : "");
+    ask(call, &asking, text.data, yes);
 }
 
 static void on_changes(struct mcp_call *call, const json_t *result)
@@ -383,7 +388,7 @@ static void on_dry_run(struct mcp_call *call, const json_t *result)
                     json_array_size(left));
     asking.params = json_pack("{s:s, s:O*, s:O}", "layerId", mcp_layer_id(call->session->mcp),
                               "acceptId", id, "paths", (json_t *)done);
-    ask(call, &asking, text.data, "Yes");
+    ask(call, &asking, text.data, json_array_size(done) > SHOWN_MAX ? "Yes" UNSHOWN : "Yes");
 }
 
 void tool_layer_undo(struct mcp_call *call, const struct layer_undo_arguments *arguments)

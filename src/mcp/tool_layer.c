@@ -141,8 +141,10 @@ static void on_changes(struct mcp_call *call, const json_t *result)
     buf_append_str(&text, ".\n");
     if (text_of(result, "next"))
         buf_appendf(&text, "There are more: after = \"%s\".\n", text_of(result, "next"));
-    for (size_t i = 0; i < json_array_size(problems); i++)
-        buf_appendf(&text, "%s\n", json_string_value(json_array_get(problems, i)));
+    for (size_t i = 0; i < json_array_size(problems); i++) {
+        append_plain(json_string_value(json_array_get(problems, i)), &text);
+        buf_append_str(&text, "\n");
+    }
     mcp_tool_result(call, text.data, mcp_layer_changes(mcp, result));
 }
 

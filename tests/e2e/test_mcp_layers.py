@@ -169,6 +169,10 @@ def test_what_was_shown_is_what_is_accepted(client, place):
     assert {left["path"]: left["reason"] for left in got["left"]} == {f"{place.ws}/{name}": "changed" for name in ("a", "copy", "m/sub/bad")}
     assert sorted(str(path.relative_to(place.ws)) for path in place.ws.rglob("*")) == [
         "b", "gone", "m", "m/sub", "m/sub/c", "old", "old/d"]
+    run(client, "seq -f n%g 70 | xargs touch")
+    _, form = accept(client, "no")
+    assert "more, which cordon changes work shows" in form["message"]
+    assert form["requestedSchema"]["properties"]["decision"]["oneOf"][0]["title"] == "Yes, also what is not shown here"
 
 
 def test_resources(client, place):
