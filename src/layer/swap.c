@@ -142,17 +142,19 @@ void swap_leave_by_errno(struct work *work, struct journal_item *item)
         swap_leave(work, item, LEFT_FAILED, why);
 }
 
-/* Exchanges, and holds what came out at `from` against the stamp; back again where it is another. */
+/* Exchanges, and holds what came out at `from` against the stamp; back again where it is another, unless somebody has put a
+ * newer one in the place of ours by then. */
 bool swap_exchange_checked(const struct place *from, const struct place *real,
                            const struct change_stamp *stamp, int64_t mtime_ns)
 {
-    struct stat st;
+    struct stat st, ours;
 
-    if (swap_exchange(from, real))
+    if (!swap_look(from, &ours) || swap_exchange(from, real))
         return false;
     if (swap_look(from, &st) && is_same(&st, stamp, mtime_ns))
         return true;
-    swap_exchange(from, real);
+    if (swap_has_inode(real, ours.st_ino))
+        swap_exchange(from, real);
     errno = EEXIST;
     return false;
 }
