@@ -33,7 +33,8 @@ static int try_layer(const char *dir, struct layer *layer, struct layer_trial *r
     access_map_add(&map, "/", ACCESS_READ, ACCESS_DIR, "doctor");
     access_map_add(&map, dir, ACCESS_WRITE, ACCESS_DIR, "doctor");
     access_map_sort(&map);
-    if (layer_cover(layer, &map, &ret->refusal))
+    if (layer_cover(layer, &map, &ret->refusal) ||
+        overlay_probe(dir, layer_folder(layer), &ret->refusal)) /* also what has worked before */
         return -1;
     roots = layer_roots(layer, &len);
     ret->folder = path_parent(layer_folder(layer));

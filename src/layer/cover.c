@@ -5,8 +5,9 @@
  * Cordon's for tools, which are worth nothing to accept. Where these lie in a covered directory they are shown as they
  * really are, as are protected names, which nobody may write anyway: what the user commits is seen inside at once.
  *
- * Whether an overlay can lie over a directory is found by doing it (overlay_probe()), when the directory comes to the layer. A
- * new layer goes where that works: to the user's state folder, or beside the directory in /var/tmp, so that accepting
+ * Whether an overlay can lie over a directory is found by doing it (overlay_probe()), when the directory comes to the layer,
+ * once since the machine was started: to make and remove what a mount needs takes longer than all else here. When it does
+ * not work any more, the launch says so. A new layer goes where that works: to the user's state folder, or beside the directory in /var/tmp, so that accepting
  * moves, or, where no disk will do (a container's own overlay), to memory. */
 #include "layer/inside.h"
 
@@ -19,6 +20,7 @@
 #include "sandbox/linux/overlay.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -189,6 +191,17 @@ static void order_bases(const struct layer *layer, const struct stat *root,
     ret[1] = STORE_STATE;
 }
 
+static int try_place(int base, const char *place, const char *root, const struct stat *st,
+                     struct err *err)
+{
+    if (store_has_worked(base, st))
+        return 0;
+    if (overlay_probe(root, place, err))
+        return -1;
+    store_note_worked(base, st);
+    return 0;
+}
+
 /* Moves a new layer to where an overlay over `root` can be kept. */
 static int find_place(struct layer *layer, const char *root, const struct stat *st, struct err *err)
 {
@@ -201,7 +214,7 @@ static int find_place(struct layer *layer, const char *root, const struct stat *
         AUTO_FREE char *path = NULL;
         AUTO_CLOSE int fd = store_open_base(bases[i], true, &path, err);
 
-        if (fd < 0 || overlay_probe(root, path, err)) {
+        if (fd < 0 || try_place(fd, path, root, st, err)) {
             if (!first.code || (first.code != ERR_UNSUPPORTED && err->code == ERR_UNSUPPORTED))
                 first = *err;
             continue;
@@ -214,9 +227,14 @@ static int find_place(struct layer *layer, const char *root, const struct stat *
 
 static int try_root(struct layer *layer, const char *path, const struct stat *st, struct err *err)
 {
+    AUTO_CLOSE int base = -1;
+
     if (!layer->record.roots_len && !layer->has_stepped)
         return find_place(layer, path, st, err);
-    return overlay_probe(path, layer->folder, err);
+    base = sys_fault() ? -1 : openat(layer->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (base < 0)
+        return err_sys(err, "the folder that %s lies in", layer->folder);
+    return try_place(base, layer->folder, path, st, err);
 }
 
 static int add_root(struct layer *layer, const char *path, bool direct, struct err *err)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define LAYER_MOUNT_NAME "cordon-layer-" /* and the id: the source of its mounts */
@@ -98,6 +99,11 @@ void store_step_file(int step, char ret[STORE_NAME_MAX]);
 int store_step_number(const char *text, const char *suffix);
 
 const char *store_boot(void); /* this boot's id; static */
+
+/* Whether an overlay over the directory `root` has worked in the folder of layers `base` since the machine was started;
+ * and that it has. Who loses a line of it tries again. */
+bool store_has_worked(int base, const struct stat *root);
+void store_note_worked(int base, const struct stat *root);
 
 /* 1: the step has something of the root that a command wrote; 0: nothing, or directories alone that it went through. */
 int store_has_written(const struct layer *layer, size_t root, int step, struct err *err);

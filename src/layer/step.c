@@ -266,15 +266,16 @@ static void forget(struct layer *layer, int number)
     layer_steps_changed(layer);
 }
 
-/* To the trash. */
-static int discard(struct layer *layer, int number, struct err *err)
+/* To the trash. One that `is_clear` needs no word of that: it has not ended on the disk, and a next holder ends it and
+ * finds nothing in it (step_recover()). */
+static int discard(struct layer *layer, int number, bool is_clear, struct err *err)
 {
     struct step_record *record = layer_step_find(layer, number);
     bool is_left = false;
     char name[STORE_NAME_MAX];
     struct err ignored;
 
-    if (!record->is_removed) {
+    if (!record->is_removed && !is_clear) {
         record->is_removed = true;
         if (layer_save_step(layer, record, err)) {
             record->is_removed = false;
@@ -297,7 +298,7 @@ int step_remove(struct layer *layer, int number, struct err *err)
 {
     struct err ignored;
 
-    if (discard(layer, number, err))
+    if (discard(layer, number, false, err))
         return -1;
     store_empty_trash(layer, &ignored);
     return 0;
@@ -336,16 +337,21 @@ static int is_empty(const struct layer *layer, int number, struct err *err)
     return 1;
 }
 
+static bool has_accepts(const struct layer *layer)
+{
+    return faccessat(layer->fd, "accepted", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /* Where something was accepted one step stays: what is taken back goes there. */
 int layer_tidy(struct layer *layer, struct err *err)
 {
-    bool has_accepts = faccessat(layer->fd, "accepted", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool keeps_one = has_accepts(layer);
 
     if (!layer_is_quiet(layer) || layer->lock < 0)
         return 0;
     for (size_t i = layer->records_len; i-- > 0;) {
         int number = layer->records[i].step.number;
-        int empty = has_accepts && layer->records_len == 1 ? 0 : is_empty(layer, number, err);
+        int empty = keeps_one && layer->records_len == 1 ? 0 : is_empty(layer, number, err);
 
         if (empty < 0 || (empty && step_remove(layer, number, err)))
             return -1;
@@ -384,6 +390,7 @@ static void describe(struct layer *layer, struct step_record *record,
 
 static int begin(struct layer *layer, const struct launch_options *options, struct err *err)
 {
+    const bool has_stepped = layer->has_stepped;
     int number;
     struct step_record *record;
     int fd;
@@ -408,6 +415,8 @@ static int begin(struct layer *layer, const struct launch_options *options, stru
 
         if (step_remove(layer, number, &ignored))
             forget(layer, number); /* the next holder finds it, and nothing in it */
+        else
+            layer->has_stepped = has_stepped; /* nothing stays of a layer that never worked */
         return err_wrap(err, "layer %s", layer_name(layer));
     }
     return 0;
@@ -443,7 +452,7 @@ static void end(struct layer *layer)
     record->step.ended = time_of((int64_t)clock_wall_ns());
     record->step.wait_status = layer->first_status;
     if (is_empty(layer, number, &ignored) == 1) {
-        if (discard(layer, number, &ignored))
+        if (discard(layer, number, !has_accepts(layer), &ignored))
             forget(layer, number);
         /* what the kernel has made of it takes a disk that discards at once some ms */
         if (++layer->discarded >= DISCARDED_MAX && store_empty_trash(layer, &ignored) == 0)

@@ -33,6 +33,9 @@
 #include <unistd.h>
 
 #define TRASH "trash"
+#define WORKED ".worked" /* the boot, and a line for each root */
+
+enum { WORKED_MAX = 8192 };
 
 static int open_dir(int dir, const char *name)
 {
@@ -291,6 +294,49 @@ int store_list(int dir, const char *name, int (*each)(void *data, const char *na
         result = err_sys(err, "reading %s in a layer", name);
     closedir(stream);
     return result;
+}
+
+/* --- what is known --- */
+
+static void format_worked(const struct stat *root, char ret[STORE_NAME_MAX])
+{
+    snprintf(ret, STORE_NAME_MAX, "\n%llu:%llu\n", (unsigned long long)root->st_dev,
+             (unsigned long long)root->st_ino);
+}
+
+/* Of this boot; what is of another is not there. */
+static bool read_worked(int base, struct buf *ret)
+{
+    struct err ignored;
+
+    return store_read(base, WORKED, ret, &ignored) == 0 && ret->len < WORKED_MAX &&
+           ret->len > strlen(store_boot()) && str_starts(ret->data, store_boot()) &&
+           ret->data[ret->len - 1] == '\n';
+}
+
+bool store_has_worked(int base, const struct stat *root)
+{
+    AUTO(buf_done) struct buf text = {0};
+    char line[STORE_NAME_MAX];
+
+    format_worked(root, line);
+    return read_worked(base, &text) && strstr(text.data, line);
+}
+
+void store_note_worked(int base, const struct stat *root)
+{
+    AUTO(buf_done) struct buf text = {0};
+    char line[STORE_NAME_MAX];
+    struct err ignored; /* then it is tried again */
+
+    if (!read_worked(base, &text)) {
+        buf_done(&text);
+        buf_init(&text, RECORD_MAX);
+        buf_appendf(&text, "%s\n", store_boot());
+    }
+    format_worked(root, line);
+    buf_append_str(&text, line + 1);
+    (void)store_write(base, WORKED, &text, &ignored);
 }
 
 /* --- what goes --- */

@@ -39,7 +39,7 @@ def test_change_layers_are_tried(place):
     found = doctor(place)[1]["change_layers"]
     assert found["available"] and found["why"] is None
     assert found["folder"] == str(place.home / ".local/state/cordon/layers") and not found["in_memory"]
-    assert not any((place.home / ".local/state/cordon/layers").iterdir())  # it was made, and is gone
+    assert not any((place.home / ".local/state/cordon/layers").glob("[!.]*"))  # it was made, and is gone
     _, found = doctor(place, cwd="/proc/sys")
     assert not found["change_layers"]["available"] and found["change_layers"]["why"]
     assert [remedy["finding"] for remedy in found["remedies"] if remedy["about"] == "change layers"] == ["no-layer-here"]

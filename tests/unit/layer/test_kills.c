@@ -79,6 +79,18 @@ static int run_step(struct place *place, struct layer *layer, struct err *err)
     return 0;
 }
 
+/* A step in which nothing is written: what it ends with is all that there is to be killed in. */
+static int run_empty(struct place *place, struct layer *layer, struct err *err)
+{
+    struct launch_options options = {.argv = (char *[]){(char *)"true", NULL}, .cwd = "/"};
+    struct sandbox_view *view = layer_view(layer);
+
+    if (view->enter(view, &options, err))
+        return -1;
+    view->leave(view, 0);
+    return 0;
+}
+
 static void prepare_squash(struct place *place, struct layer *layer)
 {
     step(place, layer, "mkdir -p d/e x && echo 1 > d/e/f && echo 1 > x/y && echo 0 > d/g");
@@ -229,6 +241,7 @@ static int kill_once(struct place *place, const struct deed *deed, unsigned nth)
 
 static const struct deed deeds[] = {
     {prepare_step, run_step, false},
+    {prepare_step, run_empty, true},
     {prepare_squash, run_squash, true},
     {prepare_undo, run_undo, false},
 };

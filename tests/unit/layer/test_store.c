@@ -338,6 +338,36 @@ static void test_what_is_left_out(void **state)
     place_done(&place);
 }
 
+/* What has worked is known until the next boot; what does not work then leaves nothing. */
+static void test_it_has_worked(void **state)
+{
+    struct place place;
+    struct layer *layer;
+    struct launch_options options = {.argv = (char *[]){(char *)"true", NULL}, .cwd = "/"};
+    AUTO_FREE char *folder = NULL;
+    struct err err;
+
+    if (!place_init(&place))
+        skip();
+    for (int i = 0; i < 3; i++) {
+        layer_close(place_layer(&place, NULL));
+        shell(&place,
+              "cd state/cordon/layers && test $(ls | wc -l) = 0 && test $(wc -l < .worked) = 2 && "
+              "grep -qx $(stat -c %d:%i ../../../root) .worked && "
+              "grep -qx $(cat /proc/sys/kernel/random/boot_id) .worked");
+        shell(&place, i ? "printf x >> state/cordon/layers/.worked"
+                        : "sed -i 's/^........-/00000000-/' state/cordon/layers/.worked");
+    }
+    layer = place_layer(&place, NULL);
+    folder = alloc_str(layer_folder(layer));
+    shell(&place, "mv root gone && mkdir root");
+    assert_int_equal(layer_view(layer)->enter(layer_view(layer), &options, &err), -1);
+    assert_int_equal(err.code, ERR_CONFLICT);
+    layer_close(layer);
+    assert_int_equal(access(folder, F_OK), -1);
+    place_done(&place);
+}
+
 static void test_limit_and_prune(void **state)
 {
     struct place place;
@@ -421,7 +451,7 @@ int main(void)
         cmocka_unit_test(test_bad_files),        cmocka_unit_test(test_another_boot),
         cmocka_unit_test(test_holder_is_killed), cmocka_unit_test(test_more_roots),
         cmocka_unit_test(test_what_is_left_out), cmocka_unit_test(test_limit_and_prune),
-        cmocka_unit_test(test_daily_and_found),
+        cmocka_unit_test(test_daily_and_found),  cmocka_unit_test(test_it_has_worked),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
