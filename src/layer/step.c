@@ -125,7 +125,7 @@ static int make_root(const struct layer *layer, size_t root, int step, struct er
     AUTO_CLOSE int below = open_below(layer, root, step, err);
     AUTO_CLOSE int up = -1;
     AUTO_CLOSE int work = -1;
-    char name[STORE_NAME_MAX];
+    char name[STORE_NAME_MAX], up_name[STORE_NAME_MAX];
     struct stat st;
     int fd;
 
@@ -145,12 +145,15 @@ static int make_root(const struct layer *layer, size_t root, int step, struct er
     work = store_make_dir(layer->fd, name, 0700, err);
     if (work < 0)
         return -1;
-    store_step_dir(root, step, "up", name);
+    store_step_dir(root, step, "new", name); /* not there with another mode than the root's */
     up = store_make_dir(layer->fd, name, st.st_mode & 07777, err);
     if (up < 0)
         return -1;
     copy_looks(below, &st, up);
-    return 0;
+    store_step_dir(root, step, "up", up_name);
+    return sys_fault() || renameat(layer->fd, name, layer->fd, up_name)
+               ? err_sys(err, "making %s in a layer", up_name)
+               : 0;
 }
 
 static int make_folders(const struct layer *layer, int step, struct err *err)
