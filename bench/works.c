@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static char *place(const struct bench *bench, const char *name)
 
 static void make_folder(const char *path)
 {
-    if (mkdir(path, 0755))
+    if (mkdir(path, 0755) && errno != EEXIST)
         bench_fail("%s: cannot be made", path);
 }
 

@@ -108,7 +108,7 @@ def held_by_landlock(name, case):
     is_chosen = not identity.is_root(name) or "user" not in case.users
     return is_chosen and applies(name, case) and not identity.has_namespaces(name) and \
         not case.needs_host and case.name not in NOT_BY_LANDLOCK and \
-        not case.name.startswith("tmp/")  # no private temporary folders without mounts
+        not case.name.startswith(("tmp/", "layers/"))  # no private temporary folders, and no layers, without mounts
 
 
 def held_by_the_helper(name, case):
