@@ -52,12 +52,13 @@ static int chmod_dir(int dir, const char *path, mode_t mode)
 }
 
 /* Gives every directory that is noted its mode back, those that were noted last first: they may lie in others. What is
- * not there was moved, and is noted where it is now. */
+ * not there was moved, and is noted where it is now. What fails otherwise is done by the next holder: the notes stay. */
 static int restore_modes(const struct layer *layer, struct err *err)
 {
     AUTO(buf_done) struct buf text = {0};
     AUTO(strv_done) struct strv notes = {0};
     struct err why;
+    int status = 0;
     AUTO_CLOSE int fd = fd_open_file(layer->fd, NOTES, O_NOFOLLOW, &why);
 
     if (fd < 0 && why.sys == ENOENT)
@@ -80,9 +81,12 @@ static int restore_modes(const struct layer *layer, struct err *err)
         char *path;
         mode_t mode = (mode_t)strtoul(notes.items[i], &path, 8);
 
-        if (*path == ' ')
-            chmod_dir(layer->fd, path + 1, mode);
+        if (*path == ' ' && chmod_dir(layer->fd, path + 1, mode) && errno != ENOENT &&
+            errno != ENOTDIR)
+            status = err_sys(err, "giving %s its mode back", path + 1);
     }
+    if (status)
+        return -1;
     if (sys_fault() || unlinkat(layer->fd, NOTES, 0))
         return err_sys(err, "removing " NOTES);
     return 0;
