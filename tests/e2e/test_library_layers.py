@@ -17,5 +17,6 @@ def test_a_host_with_a_layer(place):
     assert len(accepted["done"]) == 3 and sorted(undone["done"]) == sorted(accepted["done"])
     assert [(one["path"], one["reason"]) for one in accepted["left"]] == [("/somewhere", "changed")]
     assert sorted(dropped["done"]) == [f"{place.ws}/new", f"{place.ws}/old"]
-    assert [layer["name"] for layer in layers["layers"]] == ["host"] and layers["layers"][0]["roots"][0]["path"] == str(place.ws)
+    # others of the same user may have some in /var/tmp
+    assert [layer["name"] for layer in layers["layers"] if layer["roots"][0]["path"] == str(place.ws)] == ["host"]
     assert old["output"] == "old" and [path.name for path in place.ws.iterdir()] == ["old"]

@@ -478,11 +478,10 @@ static int explain_refusal(const struct work *work, const char *root, const char
         return err_set(err, ERR_UNSUPPORTED,
                        "this kernel takes no more steps in a layer: accept or drop some");
     if (mount)
-        return err_set(
-            err, ERR_UNSUPPORTED,
-            "a layer cannot lie over %.60s, because %.60s is a mount of its own: leave it "
-            "out with --layer-direct, or make a folder without mounts the writable one",
-            root, mount);
+        return err_set(err, ERR_UNSUPPORTED,
+                       "%.110s is a mount of its own, over which no layer can lie: leave its root "
+                       "out with --layer-direct, or make a folder without mounts the writable one",
+                       mount);
     if (is_of_type(upper, OVERLAY_MAGIC))
         return err_set(
             err, ERR_UNSUPPORTED,

@@ -256,7 +256,6 @@ static void saved_meanwhile(void **state)
     while (clock_now_ns() < end) {
         AUTO(buf_done) struct buf real = {.max = 1 << 20};
         AUTO(buf_done) struct buf step = {.max = 1 << 20};
-        AUTO(buf_done) struct buf text = {.max = 1 << 20};
         struct hand hand;
         pid_t pid;
 
