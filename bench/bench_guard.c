@@ -152,7 +152,7 @@ static void measure_work(struct bench *bench, const struct work *work, const dou
         fprintf(stderr, "bench: %s: %s is not installed\n", work->name, work->program);
         return;
     }
-    work->make(bench);
+    work_make(bench, work);
     take_turns(bench, work, turns > TURNS_MIN ? turns : TURNS_MIN, launch, &ways);
     add_times(bench, work->name, &ways);
     add_ratios(bench, work, &ways);

@@ -202,7 +202,7 @@ static void measure_work(struct bench *bench, const struct work *work, double mo
         fprintf(stderr, "bench: %s: %s is not installed\n", work->name, work->program);
         return;
     }
-    work->make(bench);
+    work_make(bench, work);
     measure_ways(bench, work, turns > TURNS_MIN ? turns : TURNS_MIN, samples);
     for (int way = 0; way < WAYS; way++) {
         char *name = alloc_strf("%s%s%s", way ? "  " : work->name, way ? "" : ", ", way_names[way]);

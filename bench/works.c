@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/path.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +45,7 @@ static char *place(const struct bench *bench, const char *name)
 
 static void make_folder(const char *path)
 {
-    if (mkdir(path, 0755) && errno != EEXIST)
+    if (mkdir(path, 0755))
         bench_fail("%s: cannot be made", path);
 }
 
@@ -329,4 +328,14 @@ void work_undo(const struct bench *bench, const struct work *work)
         move_aside(bench, work->also);
     if (ws < 0 || syncfs(ws))
         bench_fail("%s: cannot be written to the disk", bench->ws);
+}
+
+void work_make(const struct bench *bench, const struct work *work)
+{
+    static unsigned made; /* bits, by their place in the list */
+    const unsigned bit = 1u << (work - works);
+
+    if (!(made & bit))
+        work->make(bench);
+    made |= bit;
 }

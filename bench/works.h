@@ -19,6 +19,9 @@ struct work {
 extern const struct work works[];
 extern const size_t works_len;
 
+/* What it reads and where it writes; nothing when that was made before. */
+void work_make(const struct bench *bench, const struct work *work);
+
 /* A folder of the workspace with so many small files (of a quick run, a twentieth of them). */
 void works_make_tree(const struct bench *bench, const char *name, unsigned files);
 
