@@ -123,7 +123,7 @@ class Agent:
         script = self.script(number)
         for _ in range(20):  # the person's git may be at work, whose lock is seen
             ran = self.place.shell(script, "--layer=work", "--layer-git", "--at-end", "keep", "-q")
-            if "index.lock" not in ran.stderr:
+            if ".lock'" not in ran.stderr and "unable to stat" not in ran.stderr:
                 break
         assert ran.returncode == 0, (script, ran)
 
