@@ -122,9 +122,9 @@ def held_by_the_helper(name, case):
 
 
 def chosen_for_a_layer(name, case):
-    """A twelfth of what plays in one; as the user, or as root what only root can."""
+    """One in thirty-six of what plays in one; as the user, or as root what only root can."""
     is_chosen = not identity.is_root(name) or "user" not in case.users
-    return is_chosen and whole(name, case) and list(ATTACKS).index(case.name) % 12 == 5
+    return is_chosen and whole(name, case) and list(ATTACKS).index(case.name) % 36 == 5
 
 
 def check_held(case, name, tools, lack, flags=(), may_refuse=False, **more):
