@@ -50,10 +50,14 @@ def test_job_control_on_a_terminal(place, shell):
     """Ctrl-Z stops the foreground job and not the shell; fg brings it back; Ctrl-C ends it."""
     need(shell)
     flags = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}[shell]
-    (place.ws / "job").write_text("import signal\n"
+    # a pipe and not pause(), which sleeps on when the signal has come right before it
+    (place.ws / "job").write_text("import os, signal\n"
+                                  "told, tells = os.pipe()\n"
+                                  "os.set_blocking(tells, False)\n"
+                                  "signal.set_wakeup_fd(tells)\n"
                                   "signal.signal(signal.SIGCONT, lambda *_: print('back'))\n"
                                   "print('running')\n"
-                                  "while True: signal.pause()\n")
+                                  "while True: os.read(told, 1)\n")
     process = place.start("run", "--tty", "--", shell, *flags, env={"PS1": "ready> ", "TERM": "dumb"})
     seen = type_in(process, b"", b"ready> ")
     assert b"no job control" not in seen and b"can't set" not in seen
