@@ -565,8 +565,8 @@ int commits_take(struct layer *layer, const struct commits_wish *wish, struct co
         const size_t before = commits.len;
 
         if (list_branches(&repositories.items[i], &commits, err) ||
-            take_from(&repositories.items[i], wish, commits.items + before, commits.len - before,
-                      err))
+            (commits.len > before && take_from(&repositories.items[i], wish, commits.items + before,
+                                               commits.len - before, err)))
             return err_wrap(err, "%s", repositories.items[i].absolute);
     }
     for (size_t i = 0; i < commits.len; i++)

@@ -133,7 +133,8 @@ def play(task, rounds=1):
         else:
             sides.is_refused(task.run, *flags, code=task.status, inside=task.inside, says=task.says)
         made = {path.name for path in place.ws.iterdir()}  # a .git that is still there is the task's own
-        assert not [path for path in place.of_cordon() if path.name not in made]
+        left = [path for path in place.of_cordon() if path.name not in made]
+        assert not left, left
         return sides.seconds
 
 

@@ -43,19 +43,21 @@ def blocks(document, language):
 
 @pytest.fixture
 def environment():
-    """A home is not in /tmp, which every command may write. Of what is installed there is the library as it was built."""
+    """A home is not in /tmp, which every command may write; nor is what `cordon diff` makes for a moment, since the tests
+    beside this one look for what is called after us in /tmp. Of what is installed there is the library as it was built."""
     path = f"{BUILD / 'src/cli'}:{os.environ['PATH']}"
     with tempfile.TemporaryDirectory(prefix="cordon-home-", dir=os.environ["CORDON_TESTS"]) as home:
         pathlib.Path(home, "cordon.pc").write_text(
             f"Name: cordon\nDescription: here\nVersion: 0\nCflags: -I{TOP}/include\n"
             f"Libs: {BUILD}/src/libcordon/libcordon.a -levent_core -ljansson -lvterm {' '.join(host.sanitizers())}\n")
-        yield {**os.environ, "PATH": path, "HOME": home, "CORDON_HOME": f"{home}/cordon", "CORDON_LINUX_SANDBOX_EXE": str(LAUNCHER),
+        pathlib.Path(home, "tmp").mkdir()
+        yield {**os.environ, "PATH": path, "HOME": home, "TMPDIR": f"{home}/tmp", "CORDON_HOME": f"{home}/cordon", "CORDON_LINUX_SANDBOX_EXE": str(LAUNCHER),
                "PKG_CONFIG_PATH": home}
 
 
 def bare_machine(environment, _runtime, _stack):
     """No more than a login on a console, or a container, has."""
-    return {name: environment[name] for name in ("HOME", "PATH", "CORDON_HOME", "PKG_CONFIG_PATH", "CORDON_LINUX_SANDBOX_EXE")}
+    return {name: environment[name] for name in ("HOME", "PATH", "TMPDIR", "CORDON_HOME", "PKG_CONFIG_PATH", "CORDON_LINUX_SANDBOX_EXE")}
 
 
 def desktop(environment, runtime, stack):

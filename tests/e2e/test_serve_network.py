@@ -53,7 +53,7 @@ def decisions(client):
 @pytest.mark.parametrize("sandbox", [None, DISABLED, READ_ONLY], ids=["none", "disabled", "read-only"])
 def test_rules_hold_whatever_the_sandbox_is(client, world, sandbox):
     network = managed(domains={"good.test": "allow", "**.evil.test": "deny"})
-    client.start("p", "curl -sSf http://good.test/a; curl -sS http://evil.test/; curl -sS http://11.0.0.2/; "
+    client.start("p", "exec 2>&1; curl -sSf http://good.test/a; curl -sS http://evil.test/; curl -sS http://11.0.0.2/; "
                  "curl -sS --noproxy '*' http://good.test/b; curl -sS --noproxy '*' http://11.0.0.2/; env | sort",
                  sandbox=sandbox, networkProxy=network, enforceManagedNetwork=True)
     ended = client.follow("p")
