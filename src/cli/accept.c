@@ -85,6 +85,14 @@ static unsigned flags_of(const struct accept_options *options)
            (options->is_dry ? ACCEPT_DRY_RUN : 0u);
 }
 
+/* That there is nothing to be taken back is no wrong call. */
+static int fail_undo(const struct err *err)
+{
+    const int status = fail(err);
+
+    return err->code == ERR_NOT_FOUND ? EXIT_LAYER_REFUSED : status;
+}
+
 /* False: `*ret_status` is to be returned. */
 static bool task_begin(struct layer_task *task, char **argv, int *ret_status)
 {
@@ -106,7 +114,7 @@ static bool task_begin(struct layer_task *task, char **argv, int *ret_status)
     else
         task->layer = run_layer_open_undoable(&task->words, task->held_by, &err);
     if (!task->layer)
-        *ret_status = fail(&err);
+        *ret_status = task->command == &command_undo ? fail_undo(&err) : fail(&err);
     return task->layer;
 }
 
@@ -520,7 +528,7 @@ static int undo_run(char **argv)
         .flags = flags_of(&task.options),
     };
     if (change_undo(task.layer, (int)task.options.accept, &request, &task.result, &err))
-        return fail(&err);
+        return fail_undo(&err);
     return finish(&task, "undo");
 }
 
@@ -563,8 +571,9 @@ const struct command command_undo = {
         "also "
         "what a run is called by; ./NAME is a path in any case.\n"
         "\n"
-        "Exits with 0; 3 when something was left; 4 when nothing was done; 125 when Cordon was "
-        "called wrongly.\n",
+        "Exits with 0; 3 when something was left; 4 when nothing was done, or there is nothing to "
+        "be "
+        "taken back; 125 when Cordon was called wrongly.\n",
     .examples = "  cordon undo\n"
                 "  cordon undo --dry-run\n"
                 "  cordon undo agent src/main.c\n",

@@ -106,7 +106,9 @@ def test_a_layer_from_beginning_to_end(tree):
         ran = tree.cordon("undo")
         assert ran.returncode == 0, ran
     assert names(tree) == ["gone.txt", "old.txt"] and (tree.ws / "old.txt").read_text() == "one\n"
-    assert "nothing was accepted here" in tree.cordon("undo").stderr
+    ran = tree.cordon("undo")
+    assert ran.returncode == 4 and "nothing was accepted here" in ran.stderr
+    assert tree.cordon("undo", "agent").returncode == 4
 
     assert tree.cordon("drop", "new.txt").returncode == 0
     assert set(kinds(tree)) == {"old.txt", "gone.txt", "build.mk"}
@@ -224,8 +226,9 @@ def test_options_that_do_not_go_together(place):
                   ["--layer=a/b"], ["--undo", "--no-undo"]):
         ran = place.run(*words, "--", "true")
         assert ran.returncode == 125 and ran.stderr.startswith("cordon: "), (words, ran)
-    for words in (["accept", "nothing"], ["changes", "no"], ["drop"], ["undo"], ["diff", "/"]):
+    for words in (["accept", "nothing"], ["changes", "no"], ["drop"], ["diff", "/"]):
         assert place.cordon(*words).returncode == 125, words
+    assert place.cordon("undo").returncode == 4
     ran = place.cordon("--connect", "ws://127.0.0.1:1", "run", "--layer", "--", "true")
     assert ran.returncode == 125 and "layer/create" in ran.stderr
 
