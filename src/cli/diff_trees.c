@@ -1,6 +1,6 @@
 /* See diff_trees.h. Just what changed is copied, into a folder that only the person can enter: a/ is what is real, b/ what the
- * layer has. git compares them as it does any two folders (--no-index); it finds no repository there, so that neither
- * attributes nor configuration of what a command wrote has a say. Everything is taken away at the end by the list of what was
+ * layer has. git compares them as it does any two folders (--no-index), and looks for no repository: above us is a folder in which
+ * others write ($TMPDIR), and what they put there as one, or a command did, would say what git runs. Everything is taken away at the end by the list of what was
  * made, and nothing else is. */
 #include "cli/diff_trees.h"
 
@@ -152,11 +152,11 @@ static int run_git(const struct trees *trees, char *const *options)
     AUTO(strv_done) struct strv argv = {0};
     int status;
 
-    for (const char *const *name = (const char *const[]){"GIT_DIR", "GIT_WORK_TREE", "GIT_PREFIX",
-                                                         "GIT_INDEX_FILE", NULL};
+    for (const char *const *name =
+             (const char *const[]){"GIT_WORK_TREE", "GIT_PREFIX", "GIT_INDEX_FILE", NULL};
          *name; name++)
         unsetenv(*name);
-    setenv("GIT_CEILING_DIRECTORIES", trees->path, 1);
+    setenv("GIT_DIR", "/dev/null", 1);
     strv_push_all(&argv, (char *const[]){(char *)"git", (char *)"diff", (char *)"--no-index",
                                          (char *)"--no-prefix", NULL});
     strv_push_all(&argv, options);

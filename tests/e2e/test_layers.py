@@ -93,7 +93,12 @@ def test_a_layer_from_beginning_to_end(tree):
         str(tree.ws / name) for name in ("build.mk", "gone.txt", "new.txt", "old.txt")]
     patch = tree.cordon("diff", "agent").stdout
     assert "# build.mk: run later by make\n" in patch and "\n one\n+two\n" in patch
+    for folder in ("objects", "refs"):  # a repository, for whoever looks for one above what git compares
+        (tree.tmp / folder).mkdir()
+    (tree.tmp / "HEAD").write_text("ref: refs/heads/main\n")
+    (tree.tmp / "config").write_text(f"[core]\nbare = true\n[diff]\nexternal = touch {tree.outside}/ran\n")
     assert "old.txt | 1 +" in tree.cordon("diff", "old.txt", "--", "--stat").stdout
+    assert "\n+two\n" in tree.cordon("diff", "old.txt", "--", "-p").stdout and os.listdir(tree.outside) == []
 
     ran = tree.cordon("accept", "--all")
     assert ran.returncode == 3 and "left build.mk" in ran.stderr and "accept" in ran.stderr
