@@ -10,7 +10,7 @@ from cordon import sync
 
 async def layers_of(client, own):
     """Those over the workspace: others of the same user may have some in /var/tmp."""
-    return [one for one in await client.layers.list() if one["roots"][0]["path"] == str(own.ws)]
+    return [one for one in await client.layers.list() if any(root["path"] == str(own.ws) for root in one["roots"])]
 
 
 @run
