@@ -302,7 +302,8 @@ static void nothing_goes_through_links(void **state)
 
         hand_init(&hand, "f d/sub/a old\nf d/sub/b old\nf d/gone g\n", dice(2));
         hand.is_hasty = true;
-        hand_step(&hand, "c d/sub/a layer\nf d/sub/new n\nf d/other/n n\nw d/gone\nw d/sub/b\n");
+        hand_step(&hand,
+                  "c d/sub/a layer\nf d/sub/new n\nf d/other/n n\nw d/gone\nw d/sub/b\nm d\n");
         outside = path_join(hand.dir, "outside");
         link = path_join(hand.dir, "link");
         assert_int_equal(mkdir(outside, 0755), 0);
