@@ -293,6 +293,16 @@ static int take_commits(struct layer_task *task)
     return commits_take(task->layer, &wish, &task->commits, &err) ? fail(&err) : EXIT_OK;
 }
 
+/* Of what was taken to the last nothing stays, and no step that has nothing. */
+static void tidy(struct layer_task *task)
+{
+    size_t settled;
+    struct err ignored; /* then it is by the next one */
+
+    if (task->options.takes_all && !task->options.is_dry && !task->result.left_len)
+        (void)change_settle(task->layer, &settled, &ignored);
+}
+
 static int accept_run(char **argv)
 {
     AUTO(task_done)
@@ -323,6 +333,7 @@ static int accept_run(char **argv)
     if ((task.words.paths.len || options->takes_all) &&
         change_accept(task.layer, &request, &task.result, &err))
         return fail(&err);
+    tidy(&task);
     status = options->takes_all || options->takes_commits ? take_commits(&task) : EXIT_OK;
     return status == EXIT_OK ? finish(&task, "accept") : status;
 }

@@ -38,6 +38,7 @@ struct layer_row {
     const struct layer_info *info;
     struct change_counts counts;
     bool has_counts;
+    bool is_empty;  /* and these say nothing */
     size_t accepts; /* that can be undone */
 };
 
@@ -58,6 +59,7 @@ static void count(struct layer_row *row, const char *cwd)
     if (!layer || change_list(layer, &query, &changes, &problems, &ignored))
         return;
     row->counts = changes.counts;
+    row->is_empty = !changes.len;
     row->has_counts = true;
 }
 
@@ -139,7 +141,9 @@ static void print_row(const struct layer_row *row, const struct ink *ink, struct
     buf_appendf(text, "%s%.*s%s  ", ink->head, info->name ? 64 : ID_SHOWN,
                 info->name ? info->name : info->id, ink->off);
     print_roots(info->roots, info->roots_len, text);
-    buf_appendf(text, "\n  %zu step%s, ", info->steps, info->steps == 1 ? "" : "s");
+    buf_append_str(text, "\n  ");
+    if (!row->is_empty)
+        buf_appendf(text, "%zu step%s, ", info->steps, info->steps == 1 ? "" : "s");
     if (row->has_counts)
         change_counts_print(&row->counts, ink, text);
     else

@@ -267,12 +267,15 @@ static int list(struct ending *ending, struct err *err)
 static int take(struct ending *ending, unsigned flags, struct err *err)
 {
     const struct accept_request request = {.flags = flags};
+    size_t settled;
     struct err ignored; /* then old ones take up their room a while longer */
 
     if (change_accept(ending->run->layer, &request, &ending->result, err))
         return -1;
     ending->has_result = true;
     (void)layer_forget_accepts(ending->run->layer, ACCEPTS_KEPT, &ignored);
+    if (!ending->result.left_len && ending->run->given->name)
+        (void)change_settle(ending->run->layer, &settled, &ignored);
     return 0;
 }
 

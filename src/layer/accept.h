@@ -107,8 +107,8 @@ int layer_accepts(const struct layer *layer, struct accept_info **ret, size_t *r
  * above before it begins. */
 int accept_recover(struct layer *layer, struct err *err);
 
-/* Removes from the layer what equals the real files: contents, type, permissions; quiet only. The numbers of the paths
- * in `ret_settled`. */
+/* Removes from the layer what equals the real files: contents, type, permissions; and steps in which nothing is then
+ * (layer_tidy()). Quiet only. The number of the paths in `ret_settled`. */
 int change_settle(struct layer *layer, size_t *ret_settled, struct err *err);
 
 /* An accept of which nothing is left to be undone, and those older than `keep`, give their room back. */

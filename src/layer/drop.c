@@ -245,5 +245,5 @@ int change_settle(struct layer *layer, size_t *ret_settled, struct err *err)
         }
     }
     *ret_settled = settle.settled;
-    return store_empty_trash(layer, err);
+    return layer_tidy(layer, err) ? -1 : store_empty_trash(layer, err);
 }

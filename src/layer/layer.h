@@ -204,7 +204,8 @@ int layer_refresh(struct layer *layer, struct err *err);
  * changed, too. */
 int layer_undo_step(struct layer *layer, int number, struct err *err);
 
-/* Steps in which nothing is (any more: it was taken or dropped) go; nothing when not quiet. */
+/* Steps in which nothing is (any more: it was taken or dropped) go, but for the last one where something was accepted: what is
+ * taken back goes there. Nothing when not quiet. */
 int layer_tidy(struct layer *layer, struct err *err);
 
 /* Old steps become one when there are LAYER_STEPS_MANY, before a launch has to see to it; nothing when not quiet. */

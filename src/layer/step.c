@@ -345,19 +345,19 @@ static bool has_accepts(const struct layer *layer)
     return faccessat(layer->fd, "accepted", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Where something was accepted one step stays: what is taken back goes there. */
 int layer_tidy(struct layer *layer, struct err *err)
 {
     const bool keeps_one = has_accepts(layer);
 
     if (!layer_is_quiet(layer) || layer->lock < 0)
         return 0;
-    for (size_t i = layer->records_len; i-- > 0;) {
+    for (size_t i = 0; i < layer->records_len;) {
         int number = layer->records[i].step.number;
         int empty = keeps_one && layer->records_len == 1 ? 0 : is_empty(layer, number, err);
 
         if (empty < 0 || (empty && step_remove(layer, number, err)))
             return -1;
+        i += !empty; /* else the next one is there now */
     }
     return 0;
 }

@@ -71,7 +71,7 @@ struct layer_entry {
     int told_step;
     int tidied_step; /* the newest one when that was tried last */
     bool looks;      /* a summary is wanted though no step has ended */
-    bool settles;    /* something was accepted while commands lived */
+    bool settles;    /* something was accepted: what of it is left in the layer goes */
     struct list replies;
     struct layer_outside *outside; /* NULL: nothing is watched */
     uint64_t used_ns;

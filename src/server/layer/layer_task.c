@@ -179,8 +179,7 @@ static void change_end(struct layer_task *task, const struct layer_helper_answer
     entry->changing = NULL;
     layer_audit_change(entry, task->audit_id, task->what, json_object_get(task->request, "params"),
                        answer->result);
-    if (!task->is_alone && str_eq(task->what, "accept"))
-        entry->settles = true;
+    entry->settles |= str_eq(task->what, "accept");
     if (task->is_alone && layer_reload(entry->layer, &err))
         log_event(LOG_LEVEL_ERROR, "layer-unreadable", log_text("layer", entry->id),
                   log_text("why", err.msg));

@@ -216,7 +216,7 @@ static void removed_later(void **state)
 static void settled(void **state)
 {
     struct hand hand;
-    size_t settled;
+    size_t settled, steps;
     struct err err;
 
     hand_init(&hand, real_text, false);
@@ -224,9 +224,13 @@ static void settled(void **state)
     assert_int_equal(change_settle(hand.layer, &settled, &err), 0);
     assert_int_equal(settled, 2); /* dir/b and keep */
     assert_listed(&hand, all_listed);
+    hand_step(&hand, "f dir/more 1\n");
     assert_none_left(hand_accept(&hand, ACCEPT_MARKED, NULL));
     assert_int_equal(change_settle(hand.layer, &settled, &err), 0);
     assert_listed(&hand, "");
+    layer_steps(hand.layer, &steps);
+    assert_int_equal(steps, 1); /* for what is taken back */
+    assert_none_left(hand_undo(&hand, 0, NULL));
     hand_done(&hand);
 }
 
