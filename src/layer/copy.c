@@ -139,6 +139,24 @@ static int copy_contents(int from, int to, off_t size)
     return 0;
 }
 
+/* Not by fchmodat(2): that goes through links, and among the real files somebody else may put one there at any moment. */
+int copy_mode(const struct place *to, mode_t mode)
+{
+    AUTO_CLOSE int fd =
+        sys_fault() ? -1 : openat(to->dir, to->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    char path[64];
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st))
+        return -1;
+    if (S_ISLNK(st.st_mode)) {
+        errno = ELOOP;
+        return -1;
+    }
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return sys_fault() ? -1 : chmod(path, mode & (S_ISDIR(st.st_mode) ? 07777 : 01777));
+}
+
 static int dress(const struct stat *st, const struct place *to)
 {
     const struct timespec times[] = {st->st_atim, st->st_mtim};
@@ -146,9 +164,7 @@ static int dress(const struct stat *st, const struct place *to)
     if (geteuid() == 0 &&
         (sys_fault() || fchownat(to->dir, to->name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW)))
         return -1;
-    if (!S_ISLNK(st->st_mode) &&
-        (sys_fault() ||
-         fchmodat(to->dir, to->name, st->st_mode & (S_ISDIR(st->st_mode) ? 07777 : 01777), 0)))
+    if (!S_ISLNK(st->st_mode) && copy_mode(to, st->st_mode & 07777))
         return -1;
     return sys_fault() ? -1 : utimensat(to->dir, to->name, times, AT_SYMLINK_NOFOLLOW);
 }

@@ -26,5 +26,9 @@ int copy_text(const struct place *like, const char *text, size_t len, const stru
 /* What a directory has besides its names: owner (as root), attributes, permissions. */
 int copy_folder(const struct place *from, const struct place *to, struct err *err);
 
+/* chmod(2) of what is there, a directory or, without set-id bits, a file; what a link leads to keeps its own (ELOOP), also when
+ * it was put there just now. -1 with errno. */
+int copy_mode(const struct place *to, mode_t mode);
+
 /* Removes overlayfs's attributes of a file; a link has none. */
 int copy_clean(const struct place *place, struct err *err);

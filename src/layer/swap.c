@@ -218,8 +218,7 @@ static bool check_source(struct work *work, struct journal_item *item, const str
                    "the layer has something else there now; list it again");
         return false;
     }
-    if ((st.st_mode & SET_ID) && S_ISREG(st.st_mode) &&
-        (sys_fault() || fchmodat(ends->up.dir, ends->up.name, st.st_mode & 01777, 0))) {
+    if ((st.st_mode & SET_ID) && S_ISREG(st.st_mode) && copy_mode(&ends->up, st.st_mode & 07777)) {
         swap_leave_by_errno(work, item);
         return false;
     }
@@ -428,8 +427,7 @@ static void take_folder_mode(struct work *work, struct journal_item *item,
         swap_leave(work, item, LEFT_CONFLICT, "somebody changed it just now; look at it again");
         return;
     }
-    if (sys_fault() ||
-        fchmodat(ends->real.dir, ends->real.name, item->layer.mode & 07777 & ~S_ISUID, 0))
+    if (copy_mode(&ends->real, item->layer.mode & 07777 & ~(mode_t)S_ISUID))
         swap_leave_by_errno(work, item);
     else
         finish(work, item, ends);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/sys.h"
+#include "layer/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -317,10 +318,9 @@ static void back_folder_mode(struct work *work, struct journal_item *item, struc
         return;
     }
     swap_find_ends(work, item, ends); /* others were opened meanwhile */
-    if (needs && ends->up.dir >= 0 &&
-        fchmodat(ends->up.dir, ends->up.name, item->layer.mode & 07777, 0))
+    if (needs && ends->up.dir >= 0 && copy_mode(&ends->up, item->layer.mode & 07777))
         swap_leave_by_errno(work, item);
-    else if (sys_fault() || fchmodat(ends->real.dir, ends->real.name, item->real.mode & 07777, 0))
+    else if (copy_mode(&ends->real, item->real.mode & 07777))
         swap_leave_by_errno(work, item);
     else
         item->state = ITEM_UNDONE;

@@ -11,7 +11,9 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "layer/copy.h"
 #include "layer/inside.h"
+#include "layer/swap.h"
 #include "layer/work.h"
 
 #include <errno.h>
@@ -160,17 +162,14 @@ static void open_folders(struct work *work)
 
     for (size_t i = 0; i < journal->len; i++) {
         const struct journal_item *item = &journal->items[i];
-        const char *name;
-        struct stat st;
-        int dir;
+        struct place real;
 
         if (!item->is_undoing || !item->is_dir || item->kind != CHANGE_ADDED ||
             (item->after.mode & 0700) == 0700)
             continue;
-        dir = trees_parent(work->trees, item->root, TREE_REAL, item->path, &name);
-        if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) ||
-            st.st_ino != item->after.ino ||
-            fchmodat(dir, name, (item->after.mode & 07777) | 0700, 0))
+        real.dir = trees_parent(work->trees, item->root, TREE_REAL, item->path, &real.name);
+        if (!swap_has_inode(&real, item->after.ino) ||
+            copy_mode(&real, (item->after.mode & 07777) | 0700))
             continue; /* what is in it will not go, and say so */
     }
 }

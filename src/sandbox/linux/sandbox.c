@@ -697,7 +697,7 @@ void launch_done(struct launch *launch)
 
     if (!sandbox)
         return;
-    if (launch->launcher && launch->is_over)
+    if (launch->launcher && launch->is_over && !is_in_view)
         launcher_leave(&sandbox->launchers, launch->launcher);
     else if (launch->launcher)
         launcher_kill(&sandbox->launchers, launch->launcher,
