@@ -87,8 +87,13 @@ bool journal_put_decision(struct buf *text, const struct journal *journal)
 {
     bool fits = record_put(text, "+");
 
-    for (size_t i = 0; fits && i < journal->len; i++)
-        fits = record_put_number(text, journal->items[i].staged);
+    for (size_t i = 0; fits && i < journal->len; i++) {
+        const struct journal_item *item = &journal->items[i];
+
+        fits = record_put_number(text, item->staged) &&
+               (!item->staged || (record_put_number(text, item->layer.size) &&
+                                  record_put_number(text, (uint64_t)item->layer_mtime_ns)));
+    }
     return fits && record_put(text, "+");
 }
 
@@ -248,12 +253,18 @@ static bool takes_mark(struct records *records, const char *mark)
 static enum read read_decision(struct records *records, struct journal *journal, bool takes)
 {
     for (size_t i = 0; i < journal->len; i++) {
-        uint64_t staged;
+        struct journal_item *item = &journal->items[i];
+        uint64_t staged, size = item->layer.size, mtime_ns = (uint64_t)item->layer_mtime_ns;
 
-        if (!record_take_number(records, &staged))
+        if (!record_take_number(records, &staged) ||
+            (staged &&
+             (!record_take_number(records, &size) || !record_take_number(records, &mtime_ns))))
             return failed(records);
-        if (takes)
-            journal->items[i].staged = staged;
+        if (!takes)
+            continue;
+        item->staged = staged;
+        item->layer.size = size; /* the copy may be of a part of it */
+        item->layer_mtime_ns = (int64_t)mtime_ns;
     }
     return takes_mark(records, "+") ? READ_WHOLE : failed(records);
 }

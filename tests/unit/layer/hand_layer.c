@@ -270,7 +270,8 @@ void hand_open(struct hand *hand)
 
 void hand_lend(struct hand *hand, bool is_alive)
 {
-    AUTO_FREE char *path = alloc_strf("%s/state/cordon/layers/%s/lock", hand->dir, hand->id);
+    AUTO_FREE char *path =
+        alloc_strf("%s/cordon/layers/%s/lock", getenv("XDG_STATE_HOME"), hand->id);
     const struct layer_adoption adoption = {
         .lock = open(path, O_RDWR | O_CLOEXEC), .users = -1, .mounts = -1, .is_alive = is_alive};
     struct err err;

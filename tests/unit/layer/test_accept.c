@@ -333,7 +333,7 @@ static void while_it_lives(void **state)
     hand_done(&hand);
 }
 
-static void a_part_of_it(void **state)
+static void a_part_and_the_rest(bool is_far)
 {
     AUTO(accept_result_done) struct accept_result result = {0};
     AUTO_FREE char *path = NULL;
@@ -343,7 +343,7 @@ static void a_part_of_it(void **state)
     struct hand hand;
     struct err err;
 
-    hand_init(&hand, "f a old\n", false);
+    hand_init(&hand, "f a old\n", is_far);
     hand_step(&hand, "c a layer\n");
     text.path = paths[0] = path = path_join(hand.real, "a");
     assert_int_equal(change_accept(hand.layer, &request, &result, &err), 0);
@@ -358,6 +358,12 @@ static void a_part_of_it(void **state)
     assert_real(&hand, "d 755 .\nf 644 a old\n");
     assert_listed(&hand, "M a\n");
     hand_done(&hand);
+}
+
+static void a_part_of_it(void **state)
+{
+    a_part_and_the_rest(false);
+    a_part_and_the_rest(true);
 }
 
 /* What somebody did since is not undone. */
