@@ -43,6 +43,10 @@ bool sys_fault(void)
         return false;
     if (fault_errno == SYS_FAULT_KILL)
         raise(SIGKILL);
+    if (fault_errno == SYS_FAULT_USER1) {
+        raise(SIGUSR1);
+        return false;
+    }
     errno = fault_errno;
     return true;
 }

@@ -33,6 +33,8 @@ int sys_pidfd_send_signal(int pidfd, int signal);
 /* Makes the `nth` call from now (1 is the next) fail with `error`; 0 turns it off. */
 void sys_fault_at(unsigned nth, int error);
 #define SYS_FAULT_KILL (-1) /* as `error`: the process is killed before it */
+#define SYS_FAULT_USER1                                                                            \
+    (-2) /* it gets SIGUSR1 before it, whose handler is somebody else meanwhile, and goes on */
 /* Calls counted since the last sys_fault_at(). */
 unsigned sys_fault_count(void);
 bool sys_fault(void);

@@ -1,5 +1,6 @@
 /* "Fail the n-th system call" of accepting, undoing, dropping and settling: whichever fails, nothing is lost. What was not done is
- * in the layer still, and is done by doing it once more; nothing of ours is left in the real files. */
+ * in the layer still, and is done by doing it once more; nothing of ours is left in the real files. And whichever somebody else
+ * comes before, with a link that leads out in the place of a folder, nothing is done where it leads. */
 #include "accept_trees.h"
 #include "hand_layer.h"
 
@@ -7,11 +8,16 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/sys.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifndef CORDON_FAULTS
 #error "has to be compiled with -DCORDON_FAULTS, like the sources that it links"
@@ -130,11 +136,85 @@ static void settle(void **state)
     check_every(false, WHAT_SETTLE, EIO);
 }
 
+/* --- somebody else meanwhile --- */
+
+static struct {
+    char *folders[2];
+    char *aside[2];
+    char *outside;
+} links;
+
+static void put_links(int signal)
+{
+    for (int i = 0; i < 2; i++)
+        if (rename(links.folders[i], links.aside[i]) == 0 &&
+            symlink(links.outside, links.folders[i]))
+            abort();
+}
+
+static void links_init(const struct hand *hand)
+{
+    links.folders[0] = path_join(hand->real, "d");
+    links.folders[1] = path_join(hand->real, "n");
+    links.aside[0] = path_join(hand->dir, "aside-d");
+    links.aside[1] = path_join(hand->dir, "aside-n");
+    links.outside = path_join(hand->dir, "outside");
+    hand_write(hand->dir, "f outside/f outside\n");
+    assert_int_equal(chmod(links.outside, 0700), 0);
+}
+
+static void links_done(void)
+{
+    for (int i = 0; i < 2; i++) {
+        free(links.folders[i]);
+        free(links.aside[i]);
+    }
+    free(links.outside);
+}
+
+/* Whether he came. */
+static bool run_with_links(unsigned nth)
+{
+    AUTO(buf_done) struct buf text = {.max = 4096};
+    struct hand hand;
+    bool has_come;
+
+    hand_init(&hand, "f d/f old\n", false);
+    hand.is_hasty = true;
+    hand_step(&hand, "c d/f new\nm d\nf n/f new\nm n\n");
+    links_init(&hand);
+    sys_fault_at(nth, SYS_FAULT_USER1);
+    free(hand_accept(&hand, ACCEPT_MARKED, NULL));
+    free(hand_undo(&hand, 1, NULL));
+    has_come = sys_fault_count() >= nth;
+    sys_fault_at(0, 0);
+    hand_snapshot(links.outside, false, &text);
+    assert_string_equal(text.data, "d 700 .\nf 644 f outside\n");
+    links_done();
+    hand_done(&hand);
+    return has_come;
+}
+
+static void links_meanwhile(void **state)
+{
+    unsigned nth = 1;
+
+    signal(SIGUSR1, put_links);
+    while (run_with_links(nth))
+        nth++;
+    print_message("# %u calls\n", nth);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accept_near), cmocka_unit_test(accept_far), cmocka_unit_test(undo_near),
-        cmocka_unit_test(undo_far),    cmocka_unit_test(drop),       cmocka_unit_test(settle),
+        cmocka_unit_test(accept_near),
+        cmocka_unit_test(accept_far),
+        cmocka_unit_test(undo_near),
+        cmocka_unit_test(undo_far),
+        cmocka_unit_test(drop),
+        cmocka_unit_test(settle),
+        cmocka_unit_test(links_meanwhile),
     };
 
     return cmocka_run_group_tests_name("layer/accept_faults", tests, NULL, NULL);
