@@ -148,6 +148,7 @@ static int decide(struct work *work, struct err *err)
 
     if (!needs_copies(work))
         return work_write(work, all, err);
+    work_lend(work);
     if (work_write(work, first, err) || prepare(work, err))
         return -1;
     return work_write(work, second, err);
@@ -170,9 +171,25 @@ static void give_back_late(struct work *work)
 
         if (item->state != ITEM_DONE || !swap_was_written_late(work, item))
             continue;
+        work_lend(work);
         swap_back(work, item);
         work_leave(work, item->root, item->path, LEFT_CONFLICT,
                    "somebody was writing to it; look at it again");
+    }
+}
+
+/* The permissions of folders, or all else. */
+static void take(struct work *work, bool takes_modes)
+{
+    for (size_t i = 0; i < work->journal.len; i++) {
+        struct journal_item *item = &work->journal.items[i];
+
+        if ((rank_of(item) == RANK_MODE) != takes_modes)
+            continue;
+        if (item->state == ITEM_PLANNED && !swap_was_prepared(item))
+            item->state = ITEM_LEFT;
+        if (item->state == ITEM_PLANNED)
+            swap_take(work, item);
     }
 }
 
@@ -182,17 +199,14 @@ int accept_carry_out(struct work *work, struct err *err)
     struct journal *journal = &work->journal;
     struct err ignored;
 
-    for (size_t i = 0; i < journal->len; i++) {
-        struct journal_item *item = &journal->items[i];
-
-        if (item->state == ITEM_PLANNED && !swap_was_prepared(item))
-            item->state = ITEM_LEFT;
-        if (item->state == ITEM_PLANNED)
-            swap_take(work, item);
-    }
+    work_lend(work);
+    take(work, false);
     for (size_t i = 0; i < journal->len; i++)
         if (journal->items[i].state == ITEM_LEFT)
             swap_withdraw(work, &journal->items[i]);
+    if (trees_give_back(work->trees, err))
+        return err_wrap(err, "accepted, but not all of it noted; open the layer again");
+    take(work, true);
     if (work_settle_accept(work, err))
         return err_wrap(err, "accepted, but not all of it noted; open the layer again");
     give_back_late(work);

@@ -79,20 +79,29 @@ static int drop_item(struct work *work, const struct journal_item *item, struct 
     return upper_lose(work->trees, item->root, item->path, 0, INT_MAX, err);
 }
 
+/* The permissions of folders, or all else. */
+static void drop_items(struct work *work, bool drops_modes)
+{
+    struct err err;
+
+    for (size_t i = 0; i < work->journal.len; i++) {
+        struct journal_item *item = &work->journal.items[i];
+
+        if ((item->kind == CHANGE_MODE) != drops_modes)
+            continue;
+        item->state = drop_item(work, item, &err) ? ITEM_LEFT : ITEM_DONE;
+        if (item->state == ITEM_LEFT)
+            work_leave(work, item->root, item->path, LEFT_FAILED, err.msg);
+    }
+}
+
 int drop_carry_out(struct work *work, struct err *err)
 {
-    struct journal *journal = &work->journal;
-
-    for (size_t i = 0; i < journal->len; i++) {
-        struct journal_item *item = &journal->items[i];
-
-        if (drop_item(work, item, err)) {
-            work_leave(work, item->root, item->path, LEFT_FAILED, err->msg);
-            item->state = ITEM_LEFT;
-        } else {
-            item->state = ITEM_DONE;
-        }
-    }
+    trees_lend(work->trees, LEND_STEPS);
+    drop_items(work, false);
+    if (trees_give_back(work->trees, err))
+        return -1;
+    drop_items(work, true);
     return work_end(work, false, err);
 }
 
@@ -232,6 +241,7 @@ int change_settle(struct layer *layer, size_t *ret_settled, struct err *err)
     if (!settle.trees || change_list(layer, &query, &settle.changes, &problems, err))
         return -1;
     layer_roots(layer, &roots);
+    trees_lend(settle.trees, LEND_STEPS);
     for (size_t root = 0; !problems.len && root < roots; root++) {
         settle.root = root;
         strv_push(&settle.folders, "");
@@ -245,5 +255,7 @@ int change_settle(struct layer *layer, size_t *ret_settled, struct err *err)
         }
     }
     *ret_settled = settle.settled;
+    if (trees_give_back(settle.trees, err))
+        return -1;
     return layer_tidy(layer, err) ? -1 : store_empty_trash(layer, err);
 }

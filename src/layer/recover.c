@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "layer/inside.h"
+#include "layer/lent.h"
 #include "layer/work.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 
 static int take_back(struct work *work, bool keeps, struct err *err)
 {
+    work_lend(work);
     for (size_t i = 0; i < work->journal.len; i++)
         swap_withdraw(work, &work->journal.items[i]);
     if (keeps && work_cut(work, work->journal.settled, err))
@@ -62,6 +64,8 @@ int accept_recover(struct layer *layer, struct err *err)
     AUTO_CLOSE int accepted = -1;
     int number;
 
+    if (lent_return(&(struct lent){layer, -1}, err))
+        return -1;
     accepted = openat(layer_fd(layer), "accepted", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (accepted < 0 && errno == ENOENT)
         return 0;

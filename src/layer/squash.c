@@ -12,11 +12,11 @@
  * moves that it decides about are over: a directory of the newer step in the place of something else, or of a directory
  * that hid what was below, hides that, too (opaque), and a directory that hides is never gone through.
  *
- * A command may have left directories in which nobody may write, and moving one needs that. Such a one gets its mode
- * back from a note on the disk, also after a kill.
+ * A command may have left directories in which nobody may write, and moving one needs that (lent.h).
  *
  * When there are STEPS_MAX, half of them become one, in pairs and pairs of pairs: so nothing is moved often. */
 #include "layer/inside.h"
+#include "layer/lent.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -34,10 +34,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define NOTES "merging" /* "MODE PATH" and a NUL, each; paths in the layer's folder */
-
-enum { NOTES_MAX = 16 << 20 };
-
 /* --- modes --- */
 
 static int chmod_dir(int dir, const char *path, mode_t mode)
@@ -51,53 +47,12 @@ static int chmod_dir(int dir, const char *path, mode_t mode)
     return sys_fault() ? -1 : chmod(name, mode);
 }
 
-/* Gives every directory that is noted its mode back, those that were noted last first: they may lie in others. What is
- * not there was moved, and is noted where it is now. What fails otherwise is done by the next holder: the notes stay. */
-static int restore_modes(const struct layer *layer, struct err *err)
-{
-    AUTO(buf_done) struct buf text = {0};
-    AUTO(strv_done) struct strv notes = {0};
-    struct err why;
-    int status = 0;
-    AUTO_CLOSE int fd = fd_open_file(layer->fd, NOTES, O_NOFOLLOW, &why);
-
-    if (fd < 0 && why.sys == ENOENT)
-        return 0;
-    if (fd < 0) {
-        *err = why;
-        return -1;
-    }
-    buf_init(&text, NOTES_MAX);
-    if (buf_read_fd(&text, fd, err))
-        return -1;
-    /* One without an end was not finished, and so its directory was left alone. */
-    for (const char *note = text.data, *end; note; note = end + 1) {
-        end = memchr(note, '\0', text.len - (size_t)(note - text.data));
-        if (!end)
-            break;
-        strv_push(&notes, note);
-    }
-    for (size_t i = notes.len; i-- > 0;) {
-        char *path;
-        mode_t mode = (mode_t)strtoul(notes.items[i], &path, 8);
-
-        if (*path == ' ' && chmod_dir(layer->fd, path + 1, mode) && errno != ENOENT &&
-            errno != ENOTDIR)
-            status = err_sys(err, "giving %s its mode back", path + 1);
-    }
-    if (status)
-        return -1;
-    if (sys_fault() || unlinkat(layer->fd, NOTES, 0))
-        return err_sys(err, "removing " NOTES);
-    return 0;
-}
-
 /* One merge of one root. */
 struct merge {
     const struct layer *layer;
     size_t root;
-    int older, newer;   /* steps */
-    int notes;          /* -1: none yet */
+    int older, newer; /* steps */
+    struct lent lent;
     struct strv todo;   /* directories that both have, relative to theirs; "" is the root */
     struct strv hiding; /* those of the older step that hide what is below */
     struct err *err;
@@ -105,8 +60,7 @@ struct merge {
 
 static void merge_done(struct merge *merge)
 {
-    if (merge->notes >= 0)
-        close(merge->notes);
+    auto_close(&merge->lent.notes);
     strv_done(&merge->todo);
     strv_done(&merge->hiding);
 }
@@ -120,21 +74,6 @@ static char *path_in(const struct merge *merge, int step, const char *path)
     return *path ? alloc_strf("%s/%s", up, path) : alloc_str(up);
 }
 
-static int note(struct merge *merge, mode_t mode, const char *path)
-{
-    AUTO_FREE char *text = alloc_strf("%o %s", (unsigned)mode & 07777, path);
-
-    if (merge->notes < 0)
-        merge->notes =
-            sys_fault()
-                ? -1
-                : openat(merge->layer->fd, NOTES,
-                         O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    if (merge->notes < 0)
-        return err_sys(merge->err, "making " NOTES);
-    return fd_write_all(merge->notes, text, strlen(text) + 1, merge->err);
-}
-
 /* We may write in the directory of the newer step until the end of the merge. */
 static int relax(struct merge *merge, int dir, const char *name, mode_t mode, const char *path)
 {
@@ -142,7 +81,7 @@ static int relax(struct merge *merge, int dir, const char *name, mode_t mode, co
 
     if ((mode & 0700) == 0700)
         return 0;
-    if (note(merge, mode, now))
+    if (lent_note(&merge->lent, mode, now, merge->err))
         return -1;
     return chmod_dir(dir, name, mode | 0700)
                ? err_sys(merge->err, "step %d: %s", merge->newer, path)
@@ -188,7 +127,8 @@ static int move(const struct both *both, const char *name, const struct stat *st
     if (is_closed) {
         AUTO_FREE char *was = path_in(merge, merge->older, path);
 
-        if (note(merge, st->st_mode, was) || relax(merge, both->from, name, st->st_mode, path))
+        if (lent_note(&merge->lent, st->st_mode, was, merge->err) ||
+            relax(merge, both->from, name, st->st_mode, path))
             return -1;
     }
     if (sys_fault() || renameat2(both->from, name, both->to, name, RENAME_NOREPLACE))
@@ -274,7 +214,7 @@ static int relax_root(struct merge *merge)
             return err_sys(merge->err, "%s", path);
         if ((st.st_mode & all) == all)
             continue;
-        if (i && note(merge, st.st_mode, path))
+        if (i && lent_note(&merge->lent, st.st_mode, path, merge->err))
             return -1;
         if (chmod_dir(merge->layer->fd, path, st.st_mode | all))
             return err_sys(merge->err, "%s", path);
@@ -305,8 +245,12 @@ static int merge_todo(struct merge *merge)
 static int merge_root(const struct layer *layer, size_t root, int older, int newer, struct err *err)
 {
     AUTO(merge_done)
-    struct merge merge = {
-        .layer = layer, .root = root, .older = older, .newer = newer, .notes = -1, .err = err};
+    struct merge merge = {.layer = layer,
+                          .root = root,
+                          .older = older,
+                          .newer = newer,
+                          .lent = {layer, -1},
+                          .err = err};
     char from[STORE_NAME_MAX], to[STORE_NAME_MAX];
 
     store_step_dir(root, older, NULL, from);
@@ -321,10 +265,10 @@ static int merge_root(const struct layer *layer, size_t root, int older, int new
     if (relax_root(&merge) || merge_todo(&merge)) {
         struct err ignored;
 
-        restore_modes(layer, &ignored);
+        lent_return(&merge.lent, &ignored);
         return -1;
     }
-    return restore_modes(layer, err);
+    return lent_return(&merge.lent, err);
 }
 
 /* --- steps --- */
@@ -405,7 +349,7 @@ int squash_recover(struct layer *layer, struct err *err)
 {
     struct err ignored;
 
-    if (restore_modes(layer, err))
+    if (lent_return(&(struct lent){layer, -1}, err))
         return -1;
     for (size_t i = layer->records_len; i-- > 0;) {
         int number = layer->records[i].step.number;

@@ -392,7 +392,8 @@ static void take_folder_deleted(struct work *work, struct journal_item *item,
             return;
         }
         if ((mkdirat(ends->own.dir, ends->own.name, 0700) && errno != EEXIST) ||
-            copy_folder(&ends->real, &ends->own, &err) || sys_fault() ||
+            copy_folder(&ends->real, &ends->own, &err) ||
+            copy_mode(&ends->own, item->real.mode & 07777) || sys_fault() ||
             unlinkat(ends->real.dir, ends->real.name, AT_REMOVEDIR)) {
             if (errno == ENOTEMPTY || errno == EEXIST)
                 swap_leave(work, item, LEFT_CONFLICT, "the folder is not empty");

@@ -304,23 +304,21 @@ static void back_folder_mode(struct work *work, struct journal_item *item, struc
     AUTO_FREE char *inside = alloc_strf("%s/x", item->path);
     struct err err;
     struct stat st;
-    bool needs;
 
     if (!swap_look(&ends->real, &st) || st.st_ino != item->after.ino ||
         (st.st_mode != item->after.mode && !work->is_going_on)) {
         swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
         return;
     }
-    needs = needs_layer(work, item);
-    if (needs && (upper_expose(work->trees, item->root, inside, &err) ||
-                  upper_make_parents(work->trees, item->root, ends->step, inside, &err))) {
+    /* made as the real one is now, which is what the layer had */
+    if (needs_layer(work, item) &&
+        (upper_expose(work->trees, item->root, inside, &err) ||
+         upper_make_parents(work->trees, item->root, ends->step, inside, &err))) {
         swap_leave(work, item, LEFT_FAILED, err.msg);
         return;
     }
     swap_find_ends(work, item, ends); /* others were opened meanwhile */
-    if (needs && ends->up.dir >= 0 && copy_mode(&ends->up, item->layer.mode & 07777))
-        swap_leave_by_errno(work, item);
-    else if (copy_mode(&ends->real, item->real.mode & 07777))
+    if (copy_mode(&ends->real, item->real.mode & 07777))
         swap_leave_by_errno(work, item);
     else
         item->state = ITEM_UNDONE;

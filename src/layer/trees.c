@@ -8,8 +8,11 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "layer/inside.h"
+#include "layer/lent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +36,12 @@ struct tree {
     struct kept_folder kept[KEPT];
 };
 
+struct lent_real {
+    size_t root;
+    char *path;
+    mode_t mode;
+};
+
 struct trees {
     const struct layer *layer;
     size_t roots;
@@ -41,6 +50,11 @@ struct trees {
     int *squashed;      /* the first step that is in it */
     struct tree *items; /* for each root: the real one, then the steps */
     struct trees_hiding hiding;
+    struct lent lent;
+    unsigned lends;          /* of enum trees_lending */
+    struct lent_real *reals; /* that are lent */
+    size_t reals_len;
+    size_t reals_cap;
 };
 
 static struct tree *tree_at(struct trees *trees, size_t root, int step)
@@ -86,8 +100,12 @@ void trees_forget(struct trees *trees)
 
 void trees_close(struct trees *trees)
 {
+    struct err ignored; /* then the next holder gives them back */
+
     if (!trees)
         return;
+    trees_give_back(trees, &ignored);
+    free(trees->reals);
     for (size_t i = 0; i < trees->roots * (trees->steps + 1); i++) {
         tree_forget(&trees->items[i]);
         auto_close(&trees->items[i].top);
@@ -125,6 +143,7 @@ struct trees *trees_open(const struct layer *layer, struct err *err)
     size_t len = trees->roots * (trees->steps + 1);
 
     trees->layer = layer;
+    trees->lent = (struct lent){layer, -1};
     trees->numbers = alloc_zero(trees->steps + 1, sizeof *trees->numbers);
     trees->squashed = alloc_zero(trees->steps + 1, sizeof *trees->squashed);
     trees->items = alloc_zero(len + 1, sizeof *trees->items);
@@ -176,7 +195,32 @@ static int open_below(int top, const char *path)
     return sys_openat2(top, path, &how);
 }
 
-static int folder_of(struct tree *tree, const char *path, size_t len)
+/* Where it cannot be, what is done in it fails, and says so. */
+static void lend(struct trees *trees, const struct tree *tree, const char *path, int fd)
+{
+    const size_t index = (size_t)(tree - trees->items);
+    const size_t root = index / (trees->steps + 1), at = index % (trees->steps + 1);
+    AUTO_FREE char *whole = NULL;
+    char up[STORE_NAME_MAX];
+    struct err ignored;
+    struct stat st;
+    size_t len;
+
+    if (!(trees->lends & (at ? LEND_STEPS : LEND_REAL)) || fstat(fd, &st) ||
+        (st.st_mode & 0700) == 0700)
+        return;
+    if (at)
+        store_step_dir(root, trees->numbers[at - 1], "up", up);
+    whole = path_join(at ? up : layer_roots(trees->layer, &len)[root].path, path);
+    if (lent_take(&trees->lent, fd, whole, st.st_mode, &ignored) || at)
+        return;
+    trees->reals =
+        alloc_grow(trees->reals, trees->reals_len, &trees->reals_cap, sizeof *trees->reals);
+    trees->reals[trees->reals_len++] =
+        (struct lent_real){.root = root, .path = alloc_str(path), .mode = st.st_mode};
+}
+
+static int folder_of(struct trees *trees, struct tree *tree, const char *path, size_t len)
 {
     struct kept_folder *oldest;
     AUTO_FREE char *text = NULL;
@@ -203,6 +247,7 @@ static int folder_of(struct tree *tree, const char *path, size_t len)
     fd = open_below(tree->top, text);
     if (fd < 0)
         return -1;
+    lend(trees, tree, text, fd);
     if (oldest->path)
         close(oldest->fd);
     free(oldest->path);
@@ -213,7 +258,7 @@ static int folder_of(struct tree *tree, const char *path, size_t len)
 
 int trees_folder(struct trees *trees, size_t root, int step, const char *path)
 {
-    return folder_of(tree_at(trees, root, step), path, strlen(path));
+    return folder_of(trees, tree_at(trees, root, step), path, strlen(path));
 }
 
 int trees_parent(struct trees *trees, size_t root, int step, const char *path,
@@ -222,7 +267,7 @@ int trees_parent(struct trees *trees, size_t root, int step, const char *path,
     const char *slash = strrchr(path, '/');
 
     *ret_name = slash ? slash + 1 : path;
-    return folder_of(tree_at(trees, root, step), path, slash ? (size_t)(slash - path) : 0);
+    return folder_of(trees, tree_at(trees, root, step), path, slash ? (size_t)(slash - path) : 0);
 }
 
 int trees_stat(struct trees *trees, size_t root, int step, const char *path, struct stat *ret)
@@ -236,6 +281,36 @@ int trees_stat(struct trees *trees, size_t root, int step, const char *path, str
     }
     dir = trees_parent(trees, root, step, path, &name);
     return dir < 0 || sys_fault() ? -1 : fstatat(dir, name, ret, AT_SYMLINK_NOFOLLOW);
+}
+
+/* --- modes --- */
+
+void trees_lend(struct trees *trees, unsigned what)
+{
+    if (what != trees->lends)
+        trees_forget(trees);
+    trees->lends = what;
+    for (size_t i = 0; i < trees->roots * (trees->steps + 1); i++)
+        if (trees->items[i].top >= 0)
+            lend(trees, &trees->items[i], "", trees->items[i].top);
+}
+
+int trees_give_back(struct trees *trees, struct err *err)
+{
+    trees->lends = 0;
+    for (size_t i = 0; i < trees->reals_len; i++)
+        free(trees->reals[i].path);
+    trees->reals_len = 0;
+    return trees->lent.notes < 0 ? 0 : lent_return(&trees->lent, err);
+}
+
+/* It was opened just before: those are looked through first. */
+mode_t trees_real_mode(const struct trees *trees, size_t root, const char *path, mode_t mode)
+{
+    for (size_t i = (mode & 0700) == 0700 ? trees->reals_len : 0; i > 0; i--)
+        if (trees->reals[i - 1].root == root && str_eq(trees->reals[i - 1].path, path))
+            return trees->reals[i - 1].mode;
+    return mode;
 }
 
 bool is_whiteout(const struct stat *st)

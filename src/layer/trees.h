@@ -35,6 +35,15 @@ int trees_folder(struct trees *trees, size_t root, int step, const char *path);
 int trees_parent(struct trees *trees, size_t root, int step, const char *path,
                  const char **ret_name);
 
+/* From now on these directories, when they are opened here, can be written in though their mode says otherwise (lent.h), until
+ * they are given back. */
+enum trees_lending { LEND_REAL = 1, LEND_STEPS = 2 };
+void trees_lend(struct trees *trees, unsigned what);
+int trees_give_back(struct trees *trees, struct err *err);
+
+/* The mode that a real directory has but for that. */
+mode_t trees_real_mode(const struct trees *trees, size_t root, const char *path, mode_t mode);
+
 /* To be told when a directory was made or taken away. */
 void trees_forget(struct trees *trees);
 

@@ -11,9 +11,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
-#include "layer/copy.h"
 #include "layer/inside.h"
-#include "layer/swap.h"
 #include "layer/work.h"
 
 #include <errno.h>
@@ -155,27 +153,9 @@ static void look_at_folders(struct work *work)
     }
 }
 
-/* A folder that the accept made without a right to write is to be emptied. */
-static void open_folders(struct work *work)
-{
-    struct journal *journal = &work->journal;
-
-    for (size_t i = 0; i < journal->len; i++) {
-        const struct journal_item *item = &journal->items[i];
-        struct place real;
-
-        if (!item->is_undoing || !item->is_dir || item->kind != CHANGE_ADDED ||
-            (item->after.mode & 0700) == 0700)
-            continue;
-        real.dir = trees_parent(work->trees, item->root, TREE_REAL, item->path, &real.name);
-        if (!swap_has_inode(&real, item->after.ino) ||
-            copy_mode(&real, (item->after.mode & 07777) | 0700))
-            continue; /* what is in it will not go, and say so */
-    }
-}
-
 static int prepare(struct work *work, struct err *err)
 {
+    work_lend(work);
     for (size_t i = 0; i < work->journal.len; i++) {
         struct journal_item *item = &work->journal.items[i];
 
@@ -189,16 +169,29 @@ static int prepare(struct work *work, struct err *err)
     return 0;
 }
 
+/* The permissions of folders, or all else. */
+static void bring_back(struct work *work, bool brings_modes)
+{
+    for (size_t i = work->journal.len; i > 0; i--) {
+        struct journal_item *item = &work->journal.items[i - 1];
+
+        if (item->is_undoing && (item->kind == CHANGE_MODE) == brings_modes)
+            swap_back(work, item);
+    }
+}
+
 int undo_carry_out(struct work *work, struct err *err)
 {
     static journal_put *const results[] = {journal_put_results, NULL};
     struct journal *journal = &work->journal;
     struct err ignored;
 
-    open_folders(work);
-    for (size_t i = journal->len; i > 0; i--)
-        if (journal->items[i - 1].is_undoing)
-            swap_back(work, &journal->items[i - 1]);
+    if (trees_give_back(work->trees, err))
+        return -1;
+    trees_lend(work->trees, work->is_quiet ? LEND_STEPS : 0);
+    bring_back(work, true);
+    work_lend(work);
+    bring_back(work, false);
     for (size_t i = 0; i < journal->len; i++)
         if (journal->items[i].state == ITEM_DONE)
             swap_withdraw(work, &journal->items[i]);

@@ -218,6 +218,7 @@ static int expose_whiteout(const struct spot *spot, struct err *err)
     if (store_discard(layer, layer_fd(layer), expose_name, err) || names_below(spot, &names, err))
         return -1;
     trees_stat(spot->trees, spot->root, TREE_REAL, spot->path, &st);
+    st.st_mode = trees_real_mode(spot->trees, spot->root, spot->path, st.st_mode);
     made = store_make_dir(layer_fd(layer), expose_name, 0700, err);
     if (made < 0 || hide_names(layer, made, &names, err))
         return -1;
@@ -294,6 +295,8 @@ int upper_lose(struct trees *trees, size_t root, const char *path, int first, in
                 continue;
             if (dir < 0 || errno != EISDIR)
                 return err_sys(err, "removing %s from the layer", path);
+            trees_folder(trees, root, step, path); /* lent: it is moved */
+            dir = trees_parent(trees, root, step, path, &name);
             if (store_discard(layer, dir, name, err))
                 return -1;
             trees_forget(trees);
@@ -310,6 +313,7 @@ static int make_folder(struct trees *trees, size_t root, int step, const char *p
     int dir;
 
     trees_stat(trees, root, TREE_REAL, path, &st);
+    st.st_mode = trees_real_mode(trees, root, path, st.st_mode);
     dir = trees_parent(trees, root, step, path, &name);
     if (dir < 0 || sys_fault() || mkdirat(dir, name, 0700))
         return err_sys(err, "making the folder %s in the layer", path);

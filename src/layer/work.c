@@ -115,11 +115,18 @@ int work_begin(struct work *work, int number, struct err *err)
     return work->dir < 0 ? -1 : 0;
 }
 
+void work_lend(struct work *work)
+{
+    trees_lend(work->trees, LEND_REAL | (work->is_quiet ? LEND_STEPS : 0u));
+}
+
 int work_end(struct work *work, bool keeps, struct err *err)
 {
     char name[16];
 
     number_name(work->number, name);
+    if (trees_give_back(work->trees, err))
+        return -1;
     if (!keeps && store_discard(work->layer, work->accepted, name, err))
         return -1;
     if ((sys_fault() || unlinkat(work->accepted, under_way, 0)) && errno != ENOENT)
@@ -327,6 +334,8 @@ int work_settle_accept(struct work *work, struct err *err)
     struct journal *journal = &work->journal;
     struct stat st;
 
+    if (trees_give_back(work->trees, err))
+        return -1;
     for (size_t i = journal->len; i > 0; i--) {
         const struct journal_item *item = &journal->items[i - 1];
 
@@ -375,6 +384,8 @@ int work_settle_undo(struct work *work, struct err *err)
     AUTO_FREE bool *standing = find_standing(journal);
     struct stat st;
 
+    if (trees_give_back(work->trees, err))
+        return -1;
     if (!work->known)
         work->known = known_load(work->layer);
     for (size_t i = 0; i < journal->len; i++) {

@@ -34,6 +34,9 @@ void work_done(struct work *work);
 /* Makes the folder of a new accept, or opens that of an old one, and says that it is under way. */
 int work_begin(struct work *work, int number, struct err *err);
 
+/* What names change in can be written in, until the modes are given back, at the end at the latest. */
+void work_lend(struct work *work);
+
 /* It is not under way any more. With `keeps` its folder stays. */
 int work_end(struct work *work, bool keeps, struct err *err);
 

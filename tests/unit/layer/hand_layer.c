@@ -65,8 +65,8 @@ static void write_line(const char *dir, char *line)
         assert_int_equal(symlink(text, whole), 0);
     if (kind == 'p')
         assert_int_equal(mkfifo(whole, 0644), 0);
-    if (kind == 'm')
-        assert_int_equal(chmod(whole, 0777), 0);
+    if (kind == 'm' || kind == 'r')
+        assert_int_equal(chmod(whole, kind == 'm' ? 0777 : 0555), 0);
     if (kind == 'w')
         assert_int_equal(mknod(whole, S_IFCHR, makedev(0, 0)), 0);
     if (kind == 'o')

@@ -7,6 +7,7 @@
  *     l a TARGET      a link
  *     p a             a pipe
  *     m a             what is there is 0777 from then on
+ *     r a             what is there is 0555 from then on
  *     w a             a whiteout        (of a step)
  *     o a             opaque            (of a step)
  *     c a/b TEXT      a file that was copied from below      (of a step) */

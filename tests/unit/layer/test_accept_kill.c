@@ -78,7 +78,7 @@ static bool run(bool is_far, unsigned nth)
         const size_t left = hand_list(&hand);
 
         assert_false(is_new());
-        assert_true(left == 0 || left == 15);
+        assert_true(left == 0 || left == 19);
     } else if (is_new()) {
         assert_listed(&hand, "");
         free(hand_undo(&hand, 0, NULL));

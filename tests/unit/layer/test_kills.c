@@ -141,7 +141,7 @@ static void check_tidy(struct layer *layer, unsigned nth)
     if (dirs != len || files != len)
         fail_msg("%u folders and %u files of %zu steps after call %u", dirs, files, len, nth);
     assert_int_equal(fstatat(layer->fd, "trash", &st, 0), -1);
-    assert_int_equal(fstatat(layer->fd, "merging", &st, 0), -1);
+    assert_int_equal(fstatat(layer->fd, "lent", &st, 0), -1);
 }
 
 static struct layer *prepare(struct place *place, const struct deed *deed, char **ret_look)
