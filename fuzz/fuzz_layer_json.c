@@ -7,7 +7,6 @@
 #include "layer/layer_json.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static void check_layer(const char *text, size_t len)
 {

@@ -1,9 +1,7 @@
 /* `cordon diff`: what is in the changes of a layer. By itself it is ours, coloured, through the person's pager; with options of
  * git behind "--" it is git's, between two trees that have just what changed: before/ and after/. */
-#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/str.h"
 #include "cli/change_view.h"
 #include "cli/command.h"
 #include "cli/console.h"
@@ -14,7 +12,6 @@
 
 #include <limits.h>
 #include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
 struct diff_options {

@@ -2,7 +2,6 @@
  * failed is tried in smaller parts, to know of what it is the fault. */
 #include "cli/layer_trial.h"
 
-#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
 #include "layer/layer.h"

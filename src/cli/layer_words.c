@@ -12,7 +12,6 @@
 #include "cli/command.h"
 #include "cli/console.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -18,7 +18,6 @@
 #include "layer/layer.h"
 #include "timeline/timeline.h"
 
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

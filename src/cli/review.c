@@ -9,9 +9,7 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/fd.h"
 #include "base/path.h"
-#include "base/str.h"
 #include "cli/diff_view.h"
 #include "cli/pager.h"
 
@@ -19,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     CONTEXT = 3,

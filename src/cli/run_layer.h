@@ -7,7 +7,6 @@
 #include "layer/layer.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct buf;
 struct config;

@@ -21,7 +21,6 @@
 #include "layer/work.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* --- the plan --- */
 

@@ -15,7 +15,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 enum accept_flag {
     ACCEPT_FORCE = 1, /* also what conflicts, and of a suspect layer */

@@ -10,7 +10,6 @@
 #include "base/path.h"
 #include "base/str.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

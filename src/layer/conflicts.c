@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/str.h"
 #include "layer/conflict.h"
 #include "layer/known.h"
 #include "layer/walk.h"
@@ -16,7 +15,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A folder on the way, or a name that is none really. */
 struct folder {

@@ -19,7 +19,6 @@
 #include "policy/access.h"
 #include "sandbox/linux/overlay.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

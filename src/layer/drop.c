@@ -16,7 +16,6 @@
 #include "layer/select.h"
 #include "layer/work.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

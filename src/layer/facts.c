@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 const char *const layer_state_words[] = {"quiet", "alive", "orphaned", "suspect", NULL};
 

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/path.h"
-#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>

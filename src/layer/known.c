@@ -11,10 +11,8 @@
 #include "layer/records.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { KNOWN_MAX = 256 << 20 };
 

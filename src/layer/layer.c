@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/lock.h"
 #include "base/path.h"
 #include "base/str.h"

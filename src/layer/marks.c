@@ -6,7 +6,6 @@
  * down into a name is taken to leave: that name may be a link itself. */
 #include "layer/marks.h"
 
-#include "base/path.h"
 #include "policy/run_later.h"
 
 #include <ctype.h>

@@ -10,14 +10,10 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/str.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>

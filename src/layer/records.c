@@ -1,7 +1,6 @@
 /* See records.h. Numbers are hexadecimal; a stamp is five of them, with spaces between. */
 #include "layer/records.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 bool record_put(struct buf *text, const char *value)

@@ -6,7 +6,6 @@
 #include "layer/change.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 bool record_put(struct buf *text, const char *value);

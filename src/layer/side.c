@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Borrowed. */
 static int dir_of(struct sides *sides, size_t root, int step, struct err *err)

@@ -18,14 +18,12 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/list.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "sandbox/linux/overlay.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -16,7 +16,6 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/str.h"
 #include "base/sys.h"
 #include "layer/copy.h"
 
@@ -25,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 enum { SET_ID = 06000 };

@@ -19,16 +19,14 @@
 #include "layer/marks.h"
 #include "layer/view.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <dirent.h>
-#include <stdio.h>
 
 enum {
     BLOCK = 64 * 1024,

@@ -7,10 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "base/str.h"
 #include "base/sys.h"
 #include "layer/inside.h"
 

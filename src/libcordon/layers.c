@@ -18,7 +18,6 @@
 #include "layer/layer.h"
 #include "workspace/workspace.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 _Static_assert((int)CORDON_LAYER_FORCE == (int)ACCEPT_FORCE, "the flags are the same");

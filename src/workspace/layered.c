@@ -9,7 +9,6 @@
 #include "workspace/layered.h"
 
 #include "base/auto.h"
-#include "base/path.h"
 #include "base/strv.h"
 #include "layer/layer.h"
 #include "policy/access.h"

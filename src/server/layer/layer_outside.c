@@ -10,7 +10,6 @@
 #include "base/sys.h"
 #include "loop/loop.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>

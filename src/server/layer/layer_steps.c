@@ -14,7 +14,6 @@
 #include "base/file_uri.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/str.h"
 #include "loop/loop.h"
 #include "server/call.h"
 #include "server/client.h"

@@ -11,7 +11,6 @@
 
 #include "base/err.h"
 #include "base/list.h"
-#include "base/strv.h"
 #include "layer/layer.h"
 
 #include <jansson.h>

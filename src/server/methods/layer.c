@@ -7,8 +7,6 @@
 #include "base/auto.h"
 #include "base/file_uri.h"
 #include "base/json.h"
-#include "base/path.h"
-#include "base/str.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/layer/layer_table.h"

@@ -6,7 +6,6 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/path.h"
-#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,12 +2,10 @@
  * nothing else of a sandbox around them. */
 #pragma once
 
-#include "base/strv.h"
 #include "layer/layer.h"
 #include "policy/access.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct place {
     char *dir;  /* canonical */

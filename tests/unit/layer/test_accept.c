@@ -2,14 +2,11 @@
 #include "hand_layer.h"
 
 #include "../base/support.h"
-#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/clock.h"
 #include "base/path.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char real_text[] = "f keep k\n"

@@ -5,13 +5,11 @@
 
 #include "../base/support.h"
 #include "../patch/killed.h"
-#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/str.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum what { WHAT_ACCEPT, WHAT_UNDO, WHAT_DROP };
 

@@ -13,7 +13,6 @@
 #include "base/path.h"
 #include "base/str.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Stamps as text. */
 #include "layer/change.h"
 
-#include "base/alloc.h"
 #include "base/auto.h"
 
 #include <setjmp.h>

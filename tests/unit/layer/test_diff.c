@@ -7,13 +7,10 @@
 #include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/str.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

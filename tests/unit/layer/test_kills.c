@@ -7,16 +7,13 @@
 #include "../base/support.h"
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "layer/inside.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

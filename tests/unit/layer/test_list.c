@@ -2,7 +2,6 @@
 #include "fake_layer.h"
 
 #include "../base/support.h"
-#include "base/alloc.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"

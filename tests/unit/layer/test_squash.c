@@ -4,14 +4,10 @@
 #include "../base/support.h"
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/buf.h"
-#include "base/path.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* What is in a tree, with modes and contents. */
 #define LIST                                                                                       \

@@ -7,7 +7,6 @@
 #include "base/path.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

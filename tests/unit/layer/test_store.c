@@ -5,16 +5,12 @@
 #include "../base/support.h"
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/buf.h"
 #include "base/path.h"
-#include "base/str.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

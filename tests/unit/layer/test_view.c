@@ -6,8 +6,6 @@
 #include "base/auto.h"
 #include "base/str.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const known[] = {"why", "dir", "from", "entries", "real", "expect", NULL};
 
