@@ -123,11 +123,9 @@ static bool task_begin(struct layer_task *task, char **argv, int *ret_status)
 static int print_json(const struct layer_task *task)
 {
     AUTO_JSON json_t *json = accept_result_to_json(&task->result);
-    const char *name = layer_name(task->layer);
 
     json_object_set_new(json, "layerId", json_string(layer_id(task->layer)));
-    json_object_set_new(json, "name",
-                        str_eq(name, layer_id(task->layer)) ? json_null() : json_string(name));
+    json_object_set_new(json, "name", json_lossy(layer_own_name(task->layer)));
     if (layer_has_git(task->layer))
         json_object_set_new(json, "commits", commits_to_json(&task->commits));
     json_object_set_new(json, "dryRun", json_boolean(task->options.is_dry));
@@ -440,7 +438,7 @@ static void remove_if_empty(struct layer_task *task)
     for (size_t i = 0; i < len; i++)
         open += !accepts[i].is_undone;
     free(accepts);
-    if (!open && str_eq(layer_name(task->layer), layer_id(task->layer)))
+    if (!open && !layer_own_name(task->layer))
         (void)layer_remove(TAKE_PTR(task->layer), &ignored);
 }
 

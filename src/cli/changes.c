@@ -40,11 +40,11 @@ static int print_json(const struct layer *layer, const struct changes *changes,
                       const struct commits *commits, const struct strv *problems)
 {
     json_t *list = json_array();
-    AUTO_JSON json_t *json = json_pack(
-        "{s:s, s:o, s:s, s:o, s:o, s:o}", "layerId", layer_id(layer), "name",
-        str_eq(layer_name(layer), layer_id(layer)) ? json_null() : json_string(layer_name(layer)),
-        "state", layer_state_words[layer_state(layer)], "changes", list, "counts",
-        change_counts_to_json(&changes->counts), "problems", json_lossy_list(strv_view(problems)));
+    AUTO_JSON json_t *json =
+        json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "layerId", layer_id(layer), "name",
+                  json_lossy(layer_own_name(layer)), "state", layer_state_words[layer_state(layer)],
+                  "changes", list, "counts", change_counts_to_json(&changes->counts), "problems",
+                  json_lossy_list(strv_view(problems)));
 
     for (size_t i = 0; i < changes->len; i++)
         json_array_append_new(list, change_to_json(layer, &changes->items[i]));

@@ -290,15 +290,13 @@ void explain_layer_print(const struct explained *about, struct buf *text)
 {
     const struct layer *layer = about->workspace->layer;
     const struct layer_root *roots;
-    bool is_named;
     size_t len;
 
     if (!layer)
         return;
     roots = layer_roots(layer, &len);
-    is_named = !str_eq(layer_name(layer), layer_id(layer));
     console_line(text, "layer    %s: what is written goes there, until it is accepted%s%s",
-                 is_named ? layer_name(layer) : "a new one",
+                 layer_own_name(layer) ? layer_name(layer) : "a new one",
                  layer_has_git(layer) ? "; commits, too" : "",
                  layer_is_in_memory(layer) ? "; in memory, gone when this machine is" : "");
     for (size_t i = 0; i < len; i++)

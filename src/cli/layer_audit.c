@@ -12,11 +12,10 @@
 json_t *layer_audit_body(const struct layer *layer, const char *action, int step,
                          const struct accept_result *result, const struct change_counts *counts)
 {
-    const char *name = layer_name(layer);
     struct audit_layer record = {
         .action = action,
         .layer = layer_id(layer),
-        .name = str_eq(name, layer_id(layer)) ? NULL : name,
+        .name = layer_own_name(layer),
         .step = step,
         .has_changes = counts,
     };

@@ -189,9 +189,9 @@ char *layer_shown_path(const char *cwd, const char *path)
 
 char *layer_shown_name(const struct layer *layer)
 {
-    const char *name = layer_name(layer);
+    const char *name = layer_own_name(layer);
 
-    return str_eq(name, layer_id(layer)) ? alloc_strn(name, ID_SHOWN) : alloc_str(name);
+    return name ? alloc_str(name) : alloc_strn(layer_id(layer), ID_SHOWN);
 }
 
 char *layer_shell_word(const char *text)

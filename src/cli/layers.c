@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/layer_words.h"
 #include "layer/accept.h"
+#include "layer/as_json.h"
 #include "layer/change.h"
 #include "layer/layer.h"
 #include "timeline/timeline.h"
@@ -37,8 +38,7 @@ struct layer_row {
     const struct layer_info *info;
     struct change_counts counts;
     bool has_counts;
-    bool is_empty;  /* and these say nothing */
-    size_t accepts; /* that can be undone */
+    bool is_empty; /* and these say nothing */
 };
 
 static void count(struct layer_row *row, const char *cwd)
@@ -46,15 +46,10 @@ static void count(struct layer_row *row, const char *cwd)
     AUTO(changes_done) struct changes changes = {.items = NULL};
     AUTO(strv_done) struct strv problems = {0};
     AUTO(layer_auto) struct layer *layer = NULL;
-    AUTO_FREE struct accept_info *accepts = NULL;
     const struct change_query query = {.step = 0};
-    size_t len = 0;
     struct err ignored; /* then nothing is said of them */
 
     layer = layer_open(row->info->id, cwd, LAYER_READ, "cordon layers", &ignored);
-    if (layer && layer_accepts(layer, &accepts, &len, &ignored) == 0)
-        for (size_t i = 0; i < len; i++)
-            row->accepts += !accepts[i].is_undone;
     if (!layer || change_list(layer, &query, &changes, &problems, &ignored))
         return;
     row->counts = changes.counts;
@@ -64,33 +59,13 @@ static void count(struct layer_row *row, const char *cwd)
 
 /* --- for programs --- */
 
-static json_int_t milliseconds(const struct timespec *when)
-{
-    return (json_int_t)when->tv_sec * 1000 + when->tv_nsec / 1000000;
-}
-
-static json_t *roots_to_json(const struct layer_root *roots, size_t len)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < len; i++)
-        json_array_append_new(list,
-                              json_pack("{s:o, s:b, s:b}", "path", json_lossy(roots[i].path),
-                                        "direct", roots[i].is_direct, "near", roots[i].is_near));
-    return list;
-}
-
 static json_t *row_to_json(const struct layer_row *row)
 {
-    const struct layer_info *info = row->info;
+    json_t *json = layer_info_to_json(row->info, true);
 
-    return json_pack("{s:s, s:o, s:s, s:o, s:I, s:I, s:o, s:I, s:I, s:I, s:o}", "layerId", info->id,
-                     "name", json_lossy(info->name), "state", layer_state_words[info->state],
-                     "heldBy", json_lossy(info->held_by), "createdMs", milliseconds(&info->created),
-                     "usedMs", milliseconds(&info->used), "roots",
-                     roots_to_json(info->roots, info->roots_len), "steps", (json_int_t)info->steps,
-                     "accepts", (json_int_t)row->accepts, "bytes", (json_int_t)info->bytes,
-                     "counts", row->has_counts ? change_counts_to_json(&row->counts) : json_null());
+    json_object_set_new(json, "counts",
+                        row->has_counts ? change_counts_to_json(&row->counts) : json_null());
+    return json;
 }
 
 static int print_json(const struct layer_row *rows, size_t len, const struct strv *problems)
@@ -154,9 +129,9 @@ static void print_row(const struct layer_row *row, const struct ink *ink, struct
     if (info->state != LAYER_QUIET)
         buf_appendf(text, ", %s%s%s%s%s", ink->mark, layer_state_words[info->state],
                     info->held_by ? ": " : "", info->held_by ? info->held_by : "", ink->off);
-    if (row->accepts)
-        buf_appendf(text, ", %zu accept%s can be undone", row->accepts,
-                    row->accepts == 1 ? "" : "s");
+    if (info->accepts)
+        buf_appendf(text, ", %zu accept%s can be undone", info->accepts,
+                    info->accepts == 1 ? "" : "s");
     buf_append_str(text, "\n");
 }
 
@@ -194,49 +169,6 @@ static int list(const struct layers_options *options, const char *cwd)
 }
 
 /* --- one of them --- */
-
-static json_t *step_to_json(const struct layer_step *step)
-{
-    bool is_known = step->wait_status >= 0;
-
-    return json_pack(
-        "{s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:i, s:o}", "stepId", step->number, "argv",
-        json_lossy_list(strv_view(&step->argv)), "cwd", json_lossy(step->cwd), "begunMs",
-        milliseconds(&step->begun), "endedMs",
-        step->ended.tv_sec ? json_integer(milliseconds(&step->ended)) : json_null(), "exitCode",
-        is_known && WIFEXITED(step->wait_status) ? json_integer(WEXITSTATUS(step->wait_status))
-                                                 : json_null(),
-        "signal",
-        is_known && WIFSIGNALED(step->wait_status) ? json_integer(WTERMSIG(step->wait_status))
-                                                   : json_null(),
-        "commands", (int)step->commands, "squashedFrom",
-        step->squashed_from ? json_integer(step->squashed_from) : json_null());
-}
-
-static int print_one_json(const struct layer *layer, const struct accept_info *accepts,
-                          size_t accepts_len)
-{
-    size_t roots_len, steps_len;
-    const struct layer_root *roots = layer_roots(layer, &roots_len);
-    const struct layer_step *steps = layer_steps(layer, &steps_len);
-    const char *name = layer_name(layer);
-    json_t *step_list = json_array();
-    json_t *accept_list = json_array();
-    AUTO_JSON json_t *json =
-        json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "layerId", layer_id(layer), "name",
-                  str_eq(name, layer_id(layer)) ? json_null() : json_string(name), "state",
-                  layer_state_words[layer_state(layer)], "roots", roots_to_json(roots, roots_len),
-                  "steps", step_list, "accepts", accept_list);
-
-    for (size_t i = 0; i < steps_len; i++)
-        json_array_append_new(step_list, step_to_json(&steps[i]));
-    for (size_t i = 0; i < accepts_len; i++)
-        json_array_append_new(
-            accept_list, json_pack("{s:i, s:I, s:I, s:b}", "acceptId", accepts[i].number, "atMs",
-                                   milliseconds(&accepts[i].when), "paths",
-                                   (json_int_t)accepts[i].paths, "undone", accepts[i].is_undone));
-    return console_print_json(json);
-}
 
 static void print_step(const struct layer_step *step, struct buf *text)
 {
@@ -293,8 +225,11 @@ static int show_one(const struct layers_options *options, const char *word, cons
     layer = layer_open(id ? id : word, cwd, LAYER_READ, "cordon layers", &err);
     if (!layer || layer_accepts(layer, &accepts, &len, &err))
         return console_fail(&err);
-    if (options->wants_json)
-        return print_one_json(layer, accepts, len);
+    if (options->wants_json) {
+        AUTO_JSON json_t *json = layer_to_json(layer, accepts, len);
+
+        return console_print_json(json);
+    }
     print_one_text(layer, accepts, len, &text);
     return console_print(&text);
 }

@@ -466,8 +466,8 @@ static bool is_of_no_use(const struct ending *ending)
 {
     const struct layer *layer = ending->run->layer;
 
-    return str_eq(ending->done, "drop") || (!ending->changes.len && !has_commits(layer) &&
-                                            str_eq(layer_name(layer), layer_id(layer)));
+    return str_eq(ending->done, "drop") ||
+           (!ending->changes.len && !has_commits(layer) && !layer_own_name(layer));
 }
 
 json_t *run_layer_end(struct run_layer *run, struct run_audit *audit, const char *cwd,

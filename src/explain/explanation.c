@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "explain/command.h"
-#include "layer/layer.h"
+#include "layer/as_json.h"
 #include "policy/network_hook.h"
 #include "policy/profile.h"
 #include "policy/profile_json.h"
@@ -178,25 +178,17 @@ static json_t *network_to_json(const struct workspace *workspace, const struct a
     return json;
 }
 
-static json_t *layer_to_json(const struct layer *layer)
+static json_t *view_to_json(const struct layer *layer)
 {
     const struct layer_root *roots;
-    json_t *list = json_array();
     size_t len;
 
-    if (!layer) {
-        json_decref(list);
+    if (!layer)
         return json_null();
-    }
     roots = layer_roots(layer, &len);
-    for (size_t i = 0; i < len; i++)
-        json_array_append_new(list,
-                              json_pack("{s:o, s:b, s:b}", "path", json_lossy(roots[i].path),
-                                        "direct", roots[i].is_direct, "near", roots[i].is_near));
-    return json_pack(
-        "{s:o, s:b, s:b, s:o}", "name",
-        str_eq(layer_name(layer), layer_id(layer)) ? json_null() : json_lossy(layer_name(layer)),
-        "git", layer_has_git(layer), "in_memory", layer_is_in_memory(layer), "roots", list);
+    return json_pack("{s:o, s:b, s:b, s:o}", "name", json_lossy(layer_own_name(layer)), "git",
+                     layer_has_git(layer), "in_memory", layer_is_in_memory(layer), "roots",
+                     layer_roots_to_json(roots, len));
 }
 
 /* --- all of it --- */
@@ -225,7 +217,7 @@ json_t *explained_to_json(const struct explained *about, const struct explained_
         json_pack("{s:s, s:o, s:o}", "whose", explained_whose_tmp(about), "path",
                   json_lossy(workspace->tmp.folder), "why",
                   *workspace->tmp.why.msg ? json_lossy(workspace->tmp.why.msg) : json_null()));
-    json_object_set_new(json, "layer", layer_to_json(workspace->layer));
+    json_object_set_new(json, "layer", view_to_json(workspace->layer));
     json_object_set_new(json, "watch", json_string(profile_watch_words[workspace->profile.watch]));
     json_object_set_new(json, "limits", limits_to_json(workspace));
     json_object_set_new(json, "judge", json_string(profile_judge_words[workspace->profile.judge]));

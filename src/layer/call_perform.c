@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -107,52 +106,6 @@ static json_t *do_list(struct work *work, struct err *err)
                      json_lossy_list(strv_view(&problems)));
 }
 
-static json_t *step_to_json(const struct layer_step *step)
-{
-    const int status = step->wait_status;
-    const bool is_known = status != -1;
-    json_t *json =
-        json_pack("{s:i, s:o, s:o, s:I, s:i}", "stepId", step->number, "argv",
-                  json_lossy_list(strv_view(&step->argv)), "cwd", json_lossy(step->cwd), "begunMs",
-                  layer_time_to_json(&step->begun), "commands", (int)step->commands);
-
-    json_object_set_new(json, "endedMs",
-                        step->ended.tv_sec ? json_integer(layer_time_to_json(&step->ended))
-                                           : json_null());
-    json_object_set_new(json, "exitCode",
-                        is_known && WIFEXITED(status) ? json_integer(WEXITSTATUS(status))
-                                                      : json_null());
-    json_object_set_new(json, "signal",
-                        is_known && WIFSIGNALED(status) ? json_integer(WTERMSIG(status))
-                                                        : json_null());
-    json_object_set_new(json, "squashedFrom",
-                        step->squashed_from ? json_integer(step->squashed_from) : json_null());
-    return json;
-}
-
-static json_t *accepts_to_json(const struct layer *layer, struct err *err)
-{
-    AUTO_FREE struct accept_info *accepts = NULL;
-    size_t len = 0;
-    json_t *list;
-
-    if (layer_accepts(layer, &accepts, &len, err))
-        return NULL;
-    list = json_array();
-    for (size_t i = 0; i < len; i++)
-        json_array_append_new(list, json_pack("{s:i, s:I, s:I, s:b}", "acceptId", accepts[i].number,
-                                              "atMs", layer_time_to_json(&accepts[i].when), "paths",
-                                              (json_int_t)accepts[i].paths, "undone",
-                                              accepts[i].is_undone));
-    return list;
-}
-
-/* layer_name() is the id of one that has no name. */
-static json_t *name_to_json(const struct layer *layer)
-{
-    return str_eq(layer_name(layer), layer_id(layer)) ? json_null() : json_lossy(layer_name(layer));
-}
-
 static const char *state_of(const struct layer *layer)
 {
     return layer_state_words[layer_state(layer)];
@@ -160,26 +113,12 @@ static const char *state_of(const struct layer *layer)
 
 static json_t *do_info(struct work *work, struct err *err)
 {
-    size_t roots_len = 0;
-    size_t steps_len = 0;
-    const struct layer_root *roots;
-    const struct layer_step *steps;
-    json_t *accepts;
-    json_t *list;
+    AUTO_FREE struct accept_info *accepts = NULL;
+    size_t len = 0;
 
-    if (work_open(work, LAYER_READ, err))
+    if (work_open(work, LAYER_READ, err) || layer_accepts(work->layer, &accepts, &len, err))
         return NULL;
-    accepts = accepts_to_json(work->layer, err);
-    if (!accepts)
-        return NULL;
-    roots = layer_roots(work->layer, &roots_len);
-    steps = layer_steps(work->layer, &steps_len);
-    list = json_array();
-    for (size_t i = 0; i < steps_len; i++)
-        json_array_append_new(list, step_to_json(&steps[i]));
-    return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "layerId", layer_id(work->layer), "name",
-                     name_to_json(work->layer), "state", state_of(work->layer), "roots",
-                     layer_roots_to_json(roots, roots_len), "steps", list, "accepts", accepts);
+    return layer_to_json(work->layer, accepts, len);
 }
 
 /* --- changes --- */
@@ -513,7 +452,8 @@ static json_t *do_open(struct work *work, struct err *err)
     }
     roots = layer_roots(work->layer, &len);
     json = json_pack("{s:s, s:o, s:o}", "layerId", layer_id(work->layer), "name",
-                     name_to_json(work->layer), "roots", layer_roots_to_json(roots, len));
+                     json_lossy(layer_own_name(work->layer)), "roots",
+                     layer_roots_to_json(roots, len));
     held = TAKE_PTR(work->layer);
     (void)held;
     return json;

@@ -22,6 +22,11 @@ const char *layer_name(const struct layer *layer)
     return layer->record.name ? layer->record.name : layer->record.id;
 }
 
+const char *layer_own_name(const struct layer *layer)
+{
+    return layer->record.name;
+}
+
 const char *layer_folder(const struct layer *layer)
 {
     return layer->folder;

@@ -165,7 +165,8 @@ int layer_lock(const struct layer *layer); /* borrowed; -1: LAYER_READ */
 int layer_reload(struct layer *layer, struct err *err);
 
 const char *layer_id(const struct layer *layer);
-const char *layer_name(const struct layer *layer); /* the id if it has none */
+const char *layer_name(const struct layer *layer);     /* the id if it has none */
+const char *layer_own_name(const struct layer *layer); /* NULL: none */
 const char *layer_folder(const struct layer *layer);
 int layer_fd(const struct layer *layer); /* of its folder; the layer's */
 bool layer_is_in_memory(

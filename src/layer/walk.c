@@ -27,7 +27,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-
 enum {
     BLOCK = 64 * 1024,
     BINARY_HEAD = 8 * 1024, /* a NUL in there makes a file binary, as git has it */

@@ -356,7 +356,7 @@ struct layer_entry *layer_add(struct layer_table *table, struct layer *layer)
 
     entry->layer = layer;
     free(entry->name);
-    entry->name = str_eq(layer_name(layer), layer_id(layer)) ? NULL : alloc_str(layer_name(layer));
+    entry->name = alloc_str(layer_own_name(layer));
     entry->used_ns = clock_now_ns();
     layer_steps_begin(entry);
     tick(table);

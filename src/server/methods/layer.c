@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "base/file_uri.h"
 #include "base/json.h"
+#include "layer/as_json.h"
 #include "server/call.h"
 #include "server/client.h"
 #include "server/layer/layer_table.h"
@@ -53,19 +54,6 @@ static int read_direct(const json_t *list, struct strv *ret, struct err *err)
     return 0;
 }
 
-static json_t *roots_to_json(const struct layer *layer)
-{
-    size_t len = 0;
-    const struct layer_root *roots = layer_roots(layer, &len);
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < len; i++)
-        json_array_append_new(list,
-                              json_pack("{s:o, s:b, s:b}", "path", json_lossy(roots[i].path),
-                                        "direct", roots[i].is_direct, "near", roots[i].is_near));
-    return list;
-}
-
 static json_t *warnings_of(const struct layer *layer)
 {
     size_t len = 0;
@@ -108,6 +96,8 @@ static void created(struct call *call, const struct layer_create_params *params,
                     struct layer *layer, char *cwd)
 {
     struct layer_entry *entry = layer_add(server_layers(call->client->server), layer);
+    size_t len;
+    const struct layer_root *roots = layer_roots(layer, &len);
 
     json_decref(entry->sandbox);
     free(entry->cwd);
@@ -115,8 +105,8 @@ static void created(struct call *call, const struct layer_create_params *params,
     entry->cwd = cwd;
     layer_watch(call->client, entry->id);
     call_reply(call, json_pack("{s:s, s:o, s:o, s:o}", "layerId", entry->id, "name",
-                               json_lossy(entry->name), "roots", roots_to_json(layer), "warnings",
-                               warnings_of(layer)));
+                               json_lossy(entry->name), "roots", layer_roots_to_json(roots, len),
+                               "warnings", warnings_of(layer)));
 }
 
 void method_layer_create(struct call *call, const struct layer_create_params *params)

@@ -6,7 +6,6 @@
 #include "base/auto.h"
 #include "base/str.h"
 
-
 static const char *const known[] = {"why", "dir", "from", "entries", "real", "expect", NULL};
 
 static mode_t mode_of(const char *word)
