@@ -1,5 +1,5 @@
 /* See clock.h. The frozen state is process-wide: everything that asks for the time in a test sees
- * the same hands. clock_gettime() cannot fail for the two clocks used here (Linux has had both
+ * the same hands. clock_gettime() cannot fail for the clocks used here (Linux has had both
  * since before any kernel we run on), so there is no error to report. */
 #include "base/clock.h"
 
@@ -29,6 +29,11 @@ uint64_t clock_now_ns(void)
 uint64_t clock_wall_ns(void)
 {
     return frozen.on ? frozen.wall_ns : clock_read_ns(CLOCK_REALTIME);
+}
+
+uint64_t clock_stamp_ns(void)
+{
+    return frozen.on ? frozen.wall_ns : clock_read_ns(CLOCK_REALTIME_COARSE);
 }
 
 uint64_t clock_after(uint64_t now_ns, uint64_t delay_ns)

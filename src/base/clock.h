@@ -16,6 +16,10 @@ enum { CLOCK_UTC_SIZE = 48 };
 uint64_t clock_now_ns(void);  /* monotonic, does not count time in suspend */
 uint64_t clock_wall_ns(void); /* since 1970-01-01T00:00:00Z */
 
+/* The wall clock as file systems stamp with it, which is that of the last tick: what is written afterwards has no older stamp. It
+ * is behind the other one by some milliseconds, and by tens where many wait for the processors. */
+uint64_t clock_stamp_ns(void);
+
 /* `now_ns` and `delay_ns` added, UINT64_MAX ("never") when that does not fit. */
 uint64_t clock_after(uint64_t now_ns, uint64_t delay_ns);
 

@@ -12,8 +12,8 @@
  * What we did ourselves is no conflict: an accept, or the taking back of one, notes the stamps that it leaves
  * (known.h), and a path that still has them was touched by nobody.
  *
- * File systems stamp with the time of the last tick, and clocks of two sources are compared: so ten milliseconds
- * count towards conflict. */
+ * File systems stamp with the time of the last tick, which is far behind where the processors are busy; so the begin is
+ * taken from that clock (clock_stamp_ns()). Where a file system has another one, ten milliseconds count towards conflict. */
 #include "layer/conflict.h"
 
 #define GRACE_NS INT64_C(10000000)

@@ -60,7 +60,7 @@ struct layer_step {
     struct strv argv; /* of its first command */
     char *cwd;        /* NULL: not known */
     struct timespec
-        begun; /* CLOCK_REALTIME: its base time; what others changed since then may conflict */
+        begun; /* clock_stamp_ns(): its base time; what others changed since then may conflict */
     struct timespec ended; /* zero: it has not */
     int wait_status;       /* of the first command, as from waitpid(2); -1: not known */
     unsigned commands;     /* that ran in it */

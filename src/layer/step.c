@@ -383,7 +383,7 @@ static void describe(struct layer *layer, struct step_record *record,
 {
     strv_push_all(&record->step.argv, options->argv);
     record->step.cwd = alloc_str(options->cwd);
-    record->step.begun = time_of((int64_t)clock_wall_ns());
+    record->step.begun = time_of((int64_t)clock_stamp_ns());
     record->clock = clock_distance();
     snprintf(record->boot, sizeof record->boot, "%s", store_boot());
     layer->first_status = -1;

@@ -26,6 +26,7 @@ CORDON = BUILD / "src/cli/cordon"
 LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
 # by what root's processes are counted where no cgroup does it
 PIDS_OF_ROOT_BY = "pid-namespace" if tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) >= (6, 14) else "none"
+STAMPS = 5  # CLOCK_REALTIME_COARSE, by which files are stamped and steps of layers begin
 WAIT = 150  # seconds; nothing comes near it, but on a machine with much else to do
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import WAIT
+from harness import STAMPS, WAIT
 from person import Person
 
 WRITES = "echo new > new.txt; echo two >> old.txt; rm gone.txt; echo all: > build.mk"
@@ -16,7 +16,7 @@ WRITES = "echo new > new.txt; echo two >> old.txt; rm gone.txt; echo all: > buil
 
 def aged(place):
     """What was changed within 10 ms before a step began counts as changed during it."""
-    while time.time() - max(path.lstat().st_ctime for path in place.ws.rglob("*")) < 0.02:
+    while time.clock_gettime(STAMPS) - max(path.lstat().st_ctime for path in place.ws.rglob("*")) < 0.02:
         time.sleep(0.01)
     return place
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
 
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 unsigned support_open_fds(void)
@@ -61,4 +63,12 @@ void support_write(const char *dir, const char *name, const char *text)
 
     assert_true(fd >= 0);
     assert_int_equal(fd_write_all(fd, text, strlen(text), &err), 0);
+}
+
+void support_let_age(void)
+{
+    const uint64_t until = clock_wall_ns() + 11 * CLOCK_NS_PER_MS;
+
+    while (clock_stamp_ns() < until)
+        nanosleep(&(struct timespec){.tv_nsec = CLOCK_NS_PER_MS}, NULL);
 }

@@ -39,5 +39,8 @@ unsigned support_open_fds(void);
 char *support_scratch_new(void);
 void support_scratch_remove(char *path);
 
+/* Until what was written so far is older than what counts as changed in a step of a layer that begins then. */
+void support_let_age(void);
+
 /* Writes a small file `dir`/`name`. */
 void support_write(const char *dir, const char *name, const char *text);

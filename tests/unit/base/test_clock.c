@@ -3,8 +3,11 @@
 
 #include "base/clock.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 static void real_clocks_agree_with_the_kernel(void **state)
 {
@@ -29,6 +32,24 @@ static void frozen_clocks_move_only_by_hand(void **state)
     assert_int_equal(clock_wall_ns(), 1005000);
     clock_release();
     assert_true(clock_wall_ns() > 1005000);
+}
+
+/* Most of the time the precise clock is ahead of what the file gets. */
+static void nothing_is_stamped_earlier(void **state)
+{
+    FILE *file = tmpfile();
+
+    assert_non_null(file);
+    for (int i = 0; i < 100; i++) {
+        const uint64_t before = clock_stamp_ns();
+        struct stat st;
+
+        assert_int_equal(ftruncate(fileno(file), i), 0);
+        assert_int_equal(fstat(fileno(file), &st), 0);
+        assert_true((uint64_t)st.st_ctim.tv_sec * CLOCK_NS_PER_S + (uint64_t)st.st_ctim.tv_nsec >=
+                    before);
+    }
+    fclose(file);
 }
 
 static void after_does_not_wrap(void **state)
@@ -66,6 +87,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(real_clocks_agree_with_the_kernel),
         cmocka_unit_test(frozen_clocks_move_only_by_hand),
+        cmocka_unit_test(nothing_is_stamped_earlier),
         cmocka_unit_test(after_does_not_wrap),
         cmocka_unit_test(text_is_rfc_3339),
     };
