@@ -107,4 +107,5 @@ def test_explained(repo):
     assert f"         {repo.ws}  (" in repo.cordon("explain", "--layer").stdout
     assert repo.json("explain", "--json")["layer"] is None
     assert str(repo.ws) not in repo.cordon("layers").stdout
-    assert repo.cordon("explain", "--path", str(repo.home / ".local/state/cordon/layers")).returncode == 1
+    state = repo.env.get("XDG_STATE_HOME", repo.home / ".local/state")
+    assert repo.cordon("explain", "--path", f"{state}/cordon/layers").returncode == 1
