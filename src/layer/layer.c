@@ -350,6 +350,7 @@ static struct layer *new_layer(const char *base, const char *id, const char *hel
 
 static void free_layer(struct layer *layer)
 {
+    sandbox_view_settle(&layer->view);
     overlay_close(&layer->space);
     if (layer->lock >= 0)
         close(layer->lock);

@@ -411,6 +411,7 @@ static int begin(struct layer *layer, const struct launch_options *options, stru
         forget(layer, number);
         return -1;
     }
+    sandbox_view_settle(&layer->view); /* what it wrote to is a lower layer now */
     if (make_folders(layer, number, err) || mount_step(layer, number, err)) {
         struct err ignored;
 

@@ -76,6 +76,7 @@ enum sandbox_watch {
  * embeds this. Every launch of a sandbox that has one enters before anything is started, and leaves when every process of
  * the command is gone. */
 struct launch_options;
+enum { VIEW_ENDINGS_MAX = 4 };
 struct sandbox_view {
     /* Makes the mounts ready, if they are not; `users` and `mounts` are set then. */
     int (*enter)(struct sandbox_view *view, const struct launch_options *options, struct err *err);
@@ -84,7 +85,13 @@ struct sandbox_view {
     const char *const *roots; /* for the plan: what the mounts lie over; NULL-terminated */
     int users;                /* descriptors of the namespaces; between enter and leave */
     int mounts;
+    int endings
+        [VIEW_ENDINGS_MAX]; /* pidfds of inits whose commands are gone; each has the mounts until it has ended */
+    size_t endings_len;
 };
+
+/* Waits for those, so that the mounts are gone with their descriptor. */
+void sandbox_view_settle(struct sandbox_view *view);
 
 struct sandbox_options {
     enum sandbox_mode mode;

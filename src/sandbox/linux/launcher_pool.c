@@ -428,6 +428,7 @@ struct launcher *launcher_new(struct launcher_pool *pool, uint32_t flags, struct
     if (status == 0) {
         launcher->pid = spawn.pid;
         launcher->pidfd = spawn.pidfd;
+        launcher->view = pool->view;
         return launcher;
     }
     launcher_close(launcher);
@@ -462,9 +463,32 @@ void launcher_prepare(struct launcher_pool *pool, uint32_t flags)
     pool->spare_view = view_seen(pool->view);
 }
 
+void sandbox_view_settle(struct sandbox_view *view)
+{
+    while (view->endings_len) {
+        struct pollfd end = {.fd = view->endings[--view->endings_len], .events = POLLIN};
+
+        while (poll(&end, 1, -1) < 0 && errno == EINTR)
+            ;
+        close(end.fd);
+    }
+}
+
+static void note_ending(struct launcher *launcher)
+{
+    struct sandbox_view *view = launcher->view;
+
+    if (!view)
+        return;
+    if (view->endings_len == VIEW_ENDINGS_MAX)
+        sandbox_view_settle(view);
+    view->endings[view->endings_len++] = TAKE_FD(launcher->pidfd);
+}
+
 void launcher_leave(struct launcher_pool *pool, struct launcher *launcher)
 {
     pool_reap(pool, WNOHANG); /* those before, so that none waits for the next command */
+    note_ending(launcher);
     launcher_close(launcher);
     list_add(&pool->endings, &launcher->in_endings);
 }

@@ -30,6 +30,7 @@ struct launcher {
     int status;  /* our end of the socket */
     int outside; /* root of the view that it has joined (O_PATH); -1: none */
     struct netns *netns;
+    struct sandbox_view *view; /* borrowed; that it has joined; NULL: none */
 };
 
 /* A zeroed pool with `launcher` set is ready; launcher_pool_done() waits for what is left. */
@@ -39,8 +40,7 @@ struct launcher_pool {
     const char
         *ports; /* borrowed; the networks lead to the proxy, and let these ports of the host's
                                loopback in ("5432,6379", or ""). NULL: they lead nowhere */
-    const struct sandbox_view
-        *view;                   /* borrowed; entered, and joined by what is started; NULL: none */
+    struct sandbox_view *view;   /* borrowed; entered, and joined by what is started; NULL: none */
     struct launcher *spare;      /* one that has never run a command */
     uint32_t spare_flags;        /* the namespaces it is in */
     struct seen_view spare_view; /* the view that it has joined */

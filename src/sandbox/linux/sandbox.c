@@ -534,16 +534,14 @@ static int launch_attach_guard(const struct launch *launch, struct err *err)
     return launch->channel ? guard_channel_attach(launch->channel, &start, err) : 0;
 }
 
-/* A launch is over with all its processes, or there was never one. Of the last nothing may be left that has the mounts:
- * what follows may change what they are made of. */
+/* A launch is over with all its processes, or there was never one. What is left of its launcher does nothing but end. */
 static void leave_view(struct sandbox *sandbox, int wait_status)
 {
     struct launcher_pool *launchers = &sandbox->launchers;
 
     if (sandbox->launches == 0) {
         if (launchers->spare)
-            launcher_kill(launchers, TAKE_PTR(launchers->spare),
-                          sandbox->plan->namespaces & CLONE_NEWPID);
+            launcher_leave(launchers, TAKE_PTR(launchers->spare));
         launchers->view = NULL;
     }
     sandbox->options.view->leave(sandbox->options.view, wait_status);
@@ -697,7 +695,7 @@ void launch_done(struct launch *launch)
 
     if (!sandbox)
         return;
-    if (launch->launcher && launch->is_over && !is_in_view)
+    if (launch->launcher && launch->is_over)
         launcher_leave(&sandbox->launchers, launch->launcher);
     else if (launch->launcher)
         launcher_kill(&sandbox->launchers, launch->launcher,

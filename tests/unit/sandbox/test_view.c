@@ -52,6 +52,7 @@ static int view_enter(struct sandbox_view *base, const struct launch_options *op
     view.entered++;
     if (view.inside++)
         return 0;
+    sandbox_view_settle(base);
     free(view.up);
     free(view.work);
     overlay.upper = view.up = alloc_strf("%s/up%d", ground.scratch, ++view.steps);
@@ -139,6 +140,7 @@ static int teardown(void **state)
     assert_int_equal(view.entered, view.left);
     assert_int_equal(view.inside, 0);
     sandbox_free(TAKE_PTR(sandbox));
+    sandbox_view_settle(&view.view);
     overlay_close(&view.space);
     open_works();
     free(view.up);
@@ -210,7 +212,9 @@ static void test_no_spare_outlives(void **state)
         assert_int_equal(view.steps, i);
         expect_there(view.up, "x", true);
     }
-    assert_true(sandbox_release_idle(sandbox));
+    sandbox_view_settle(&view.view);
+    assert_int_equal(view.view.endings_len, 0);
+    assert_true(sandbox_release_idle(sandbox)); /* all have ended */
 }
 
 static void test_how_it_ended(void **state)
@@ -250,6 +254,7 @@ static void test_killed(void **state)
     launch_done(&command.launch);
     assert_int_equal(view.left, 1);
     assert_int_equal(view.wait_status, -1);
+    assert_int_equal(view.view.endings_len, 0); /* it was waited for */
     command_expect_silence(&command);
     buf_done(&command.text);
     close(command.out);
