@@ -444,6 +444,46 @@ static void find_variables(const struct denial_input *input, struct denials *ret
     }
 }
 
+/* EXDEV, and not of a hard link. The words say it in every case: strerror(3) of C, libuv, Go and Rust. */
+static bool says_rename(const char *text)
+{
+    static const char *const links[] = {"hard link", "create link", ", link '", "link(", NULL};
+
+    for (const char *line = text; line && *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
+        AUTO_FREE char *words = alloc_strn(line, strcspn(line, "\n"));
+        bool is_link = false;
+
+        if (!strcasestr(words, "cross-device link"))
+            continue;
+        for (const char *const *link = links; *link; link++)
+            is_link |= strcasestr(words, *link) != NULL;
+        if (!is_link)
+            return true;
+    }
+    return false;
+}
+
+/* The kernel's overlays rename folders that lie below them only for root. */
+static void find_rename(const struct denial_input *input, struct denials *ret)
+{
+    struct denial denial = {.operation = DENIAL_WRITE,
+                            .evidence = DENIAL_HEURISTIC,
+                            .source = DENIAL_BY_HOST,
+                            .flags = DENIAL_LAYER,
+                            .error = EXDEV};
+    bool is_said = false;
+
+    for (int k = 0; k < STREAM_COUNT; k++)
+        is_said |= says_rename(input->texts[k]);
+    if (!is_said || ret->len >= DENIALS_MAX)
+        return;
+    denial.reason = alloc_str("a folder could not be renamed in the change layer (EXDEV)");
+    denial.remedy = alloc_str("Folders that were there before the command are moved with mv, which "
+                              "copies them; instead of git mv: mv, and then git add.");
+    denials_push(ret, &denial);
+}
+
 static void find_in_end(const struct denial_input *input, struct denials *ret)
 {
     const struct access_map *access = input->access;
@@ -479,4 +519,6 @@ void denials_find(const struct denial_input *input, struct denials *ret)
         keep_proxies_closed(input, ret);
     if (input->access && input->withheld)
         find_variables(input, ret);
+    if (input->is_in_layer)
+        find_rename(input, ret);
 }

@@ -44,6 +44,7 @@ enum denial_flag {
     DENIAL_ASIDE = 32,  /* tried in passing: not what the command failed for */
     DENIAL_FAILED = 64, /* CONNECT: let through, and there is no server: `reason` says why */
     DENIAL_VARIABLE = 128, /* READ: of the environment, withheld: `reason` says which */
+    DENIAL_LAYER = 256,    /* WRITE: a folder that a change layer cannot rename: `reason` says so */
 };
 
 struct denial {
@@ -56,7 +57,7 @@ struct denial {
     char *path;     /* absolute; NULL when not known */
     char *host;     /* for DENIAL_CONNECT; NULL when not known */
     char *
-        reason; /* of a host, what the proxy said: network_reason_word(), or which limit was hit; of a variable; NULL */
+        reason; /* of a host, what the proxy said: network_reason_word(), or which limit was hit; of a variable or a layer; NULL */
     char *origin; /* who decided, from the access map; NULL when not known */
     char *remedy; /* which flag or config line would allow it, a sentence or two; never NULL */
     /* Known of facts of the guard alone. */
@@ -86,6 +87,7 @@ struct denial_input {
     const char *program;             /* argv[0] or what was executed; for a failed start */
     const struct strv *proxies;      /* that the command's variables name; NULL: none */
     const struct strv *withheld;     /* names of secret variables that it has not; NULL: none */
+    bool is_in_layer;                /* it runs in a change layer */
     const char *texts[STREAM_COUNT]; /* retained output, NUL-terminated, or NULL */
 };
 

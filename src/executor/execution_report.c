@@ -94,7 +94,7 @@ static void say_denials(const struct denials *denials, struct strv *ret)
 
         if (denial->flags & DENIAL_FAILED && shown++ < DENIALS_SHOWN)
             say_failed(denial, ret);
-        if (denial->flags & DENIAL_VARIABLE && shown++ < DENIALS_SHOWN)
+        if (denial->flags & (DENIAL_VARIABLE | DENIAL_LAYER) && shown++ < DENIALS_SHOWN)
             strv_pushf(ret, "%s. %s", denial->reason, denial->remedy);
         for (size_t k = 0; k < i && !is_said; k++)
             is_said = has_cause_of(&denials->items[k], denial);

@@ -89,6 +89,7 @@ struct job {
     struct process *process; /* NULL once it has ended */
     struct process_end end;
     bool has_end;
+    bool is_in_layer;
     bool has_facts; /* what its sandbox refuses is told, in `facts` */
     struct denials facts;
     size_t told;               /* of them, by job_new_denials() */
@@ -303,6 +304,7 @@ static struct job *job_new(const struct job_options *options)
     if (process->env)
         environment_withheld(environ, process->env, &job->withheld);
     job->access = options->access;
+    job->is_in_layer = process->sandbox && sandbox_has_view(process->sandbox);
     job->tap = options->tap;
     job->data = options->data;
     resource_limits_open(sandbox_limits(process->sandbox), options->limits, &job->limits);
@@ -634,12 +636,11 @@ static void find_denials(const struct job *job, struct denials *ret)
         .program = job->program,
         .proxies = &job->proxies,
         .withheld = &job->withheld,
+        .is_in_layer = job->is_in_layer,
     };
     const uint64_t text_max = job->memory_max < TEXT_MIN ? TEXT_MIN : job->memory_max + 2;
-    struct buf texts[STREAM_COUNT];
+    struct buf texts[STREAM_COUNT] = {{.max = SIZE_MAX / 2}, {.max = SIZE_MAX / 2}};
 
-    for (int i = 0; i < STREAM_COUNT; i++)
-        buf_init(&texts[i], SIZE_MAX / 2);
     for (int i = 0; job->access && !is_well && i < STREAM_COUNT; i++)
         if (!i || job->outputs[i] != job->outputs[0])
             output_append_text(job->outputs[i], text_max, texts);

@@ -167,7 +167,7 @@ static void host_notes(const struct denials *denials, struct strv *ret)
         AUTO_FREE char *words = NULL;
         const bool has_failed = denial->flags & DENIAL_FAILED;
 
-        if (denial->flags & DENIAL_VARIABLE)
+        if (denial->flags & (DENIAL_VARIABLE | DENIAL_LAYER))
             strv_pushf(ret, "%s. %s", denial->reason, denial->remedy);
         if (!denial->reason || (!denial_matters(denial) && !has_failed))
             continue;

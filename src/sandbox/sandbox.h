@@ -151,6 +151,9 @@ const struct resource_limits *sandbox_limits(const struct sandbox *sandbox);
 /* As asked for: of enum sandbox_watch. */
 unsigned sandbox_watch(const struct sandbox *sandbox);
 
+/* Its commands see the directories of a `view`. */
+bool sandbox_has_view(const struct sandbox *sandbox);
+
 /* What the command will be held to: the map given, and what was added for Cordon's own paths. */
 const struct access_map *sandbox_access(const struct sandbox *sandbox);
 

@@ -325,6 +325,11 @@ unsigned sandbox_watch(const struct sandbox *sandbox)
     return sandbox->options.watch;
 }
 
+bool sandbox_has_view(const struct sandbox *sandbox)
+{
+    return sandbox->options.view;
+}
+
 const struct access_map *sandbox_access(const struct sandbox *sandbox)
 {
     return &sandbox->access;

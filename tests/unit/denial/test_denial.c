@@ -1,6 +1,6 @@
 /* denial: the data files of tests/cases/denial, and what needs no file.
  *
- * A file is {"why", "profile": a word of `profiles` below or an object, "facts", "cwd", "end",
+ * A file is {"why", "profile": a word of `profiles` below or an object, "layer", "facts", "cwd", "end",
  * "proxies", "stderr", "stdout", "expect": [...], "denied"}. Without "facts" there was no guard. In "expect" only
  * what is named is compared; "remedy" lists texts that have to be in it. */
 #include "../base/support.h"
@@ -327,6 +327,7 @@ static void check_case(const char *file, json_t *spec)
         .cwd = cwd ? cwd : "/work",
         .end = &end,
         .program = json_string_value(json_object_get(spec, "program")),
+        .is_in_layer = json_is_true(json_object_get(spec, "layer")),
         .texts = {[STREAM_STDOUT] = json_string_value(json_object_get(spec, "stdout")),
                   [STREAM_STDERR] = json_string_value(json_object_get(spec, "stderr"))},
     };
