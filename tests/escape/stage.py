@@ -311,7 +311,8 @@ class Stage:
             self.appeared += [path for path in self.watch.names()
                               if not is_attacks(path, self.watched) and not is_hidden(path)
                               and not (self.commits and ".git" in path.parts)
-                              and not (self.in_layer and path.name.startswith(".cordon-layer-"))]
+                              and not (self.in_layer and (path.name.startswith(".cordon-layer-")
+                                                          or "/.local/state/cordon" in str(path)))]
 
     def stop(self, process):
         process.kill()

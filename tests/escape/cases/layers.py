@@ -186,7 +186,7 @@ def make_a_layer_where_there_was_none(stage):
     """It would say what is gone on with after a kill, and where."""
     folder = stage.home / ".local/state/cordon/layers"
     stage.shell('mkdir -p "$1/0123456789abcdef"', folder, cordon=["--writable", stage.home])
-    return folder.exists()
+    return (folder / "0123456789abcdef" if stage.in_layer else folder).exists()
 
 
 @attack(on_guard=True)
