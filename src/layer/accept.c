@@ -24,13 +24,24 @@
 
 /* --- the plan --- */
 
-static enum item_how how_of(const struct work *work, size_t root)
+/* Whoever has a file of the step open would go on to write in it where it is the real one. */
+static bool is_shared(const struct work *work, int step)
+{
+    size_t len;
+    const struct layer_step *steps = layer_steps(work->layer, &len);
+
+    while (len && steps[len - 1].number != step)
+        len--;
+    return len && steps[len - 1].is_shared;
+}
+
+static enum item_how how_of(const struct work *work, const struct change *change)
 {
     size_t len;
 
-    if (!layer_roots(work->layer, &len)[root].is_near)
+    if (!layer_roots(work->layer, &len)[change->root].is_near)
         return HOW_FAR;
-    return work->is_quiet && !work->text ? HOW_MOVE : HOW_STAGE;
+    return work->is_quiet && !work->text && !is_shared(work, change->step) ? HOW_MOVE : HOW_STAGE;
 }
 
 static void plan_item(struct work *work, const struct chosen *chosen)
@@ -41,7 +52,7 @@ static void plan_item(struct work *work, const struct chosen *chosen)
 
     *item = (struct journal_item){
         .kind = chosen->kind,
-        .how = how_of(work, change->root),
+        .how = how_of(work, change),
         .is_dir = S_ISDIR(mode),
         .is_forced = change->marks & MARK_CONFLICT,
         .is_copy = change->is_copy,

@@ -430,7 +430,7 @@ static json_t *do_refresh(struct work *work, struct err *err)
     for (size_t i = 0; i < len; i++)
         if (!roots[i].is_direct)
             paths[count++] = roots[i].path;
-    if (overlay_refresh(&space, paths, err))
+    if (overlay_refresh(&space, paths, false, err))
         return NULL;
     return json_pack("{s:b}", "alive", 1);
 }

@@ -65,6 +65,8 @@ struct layer_step {
     int wait_status;       /* of the first command, as from waitpid(2); -1: not known */
     unsigned commands;     /* that ran in it */
     int squashed_from;     /* the first of the steps that it is made of; 0: just itself */
+    bool
+        is_shared; /* somebody outside may have files open in which it wrote: what is accepted are copies */
 };
 
 /* --- all of a user --- */

@@ -299,6 +299,7 @@ static int read_step(const json_t *json, struct step_record *record, struct err 
         read_int(&root, "commands", 0, &commands, err) ||
         read_int(&root, "squashedFrom", 0, &step->squashed_from, err) ||
         read_int(&root, "merging", 0, &record->merging, err) ||
+        read_bool(&root, "shared", &step->is_shared, err) ||
         read_bool(&root, "removed", &record->is_removed, err))
         return -1;
     step->number = (int)value;
@@ -419,6 +420,8 @@ void step_record_format(const struct step_record *record, struct buf *ret)
         json_object_set_new(json, "squashedFrom", json_integer(step->squashed_from));
     if (record->merging)
         json_object_set_new(json, "merging", json_integer(record->merging));
+    if (step->is_shared)
+        json_object_set_new(json, "shared", json_true());
     if (record->is_removed)
         json_object_set_new(json, "removed", json_true());
     append_json(json, ret);

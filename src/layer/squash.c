@@ -303,6 +303,7 @@ static int decide(const struct layer *layer, const struct step_record *older,
         older->step.squashed_from ? older->step.squashed_from : older->step.number;
     newer->step.begun = older->step.begun;
     newer->step.commands += older->step.commands;
+    newer->step.is_shared |= older->step.is_shared;
     newer->clock = older->clock;
     if (!str_eq(older->boot, store_boot()))
         memcpy(newer->boot, older->boot, sizeof newer->boot);

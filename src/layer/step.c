@@ -2,7 +2,8 @@
  *
  *     enter   the first: steps/N.json is written, roots/R/N/{up,wk} are made, and all roots are mounted, with the steps
  *             before as lower layers. Others join what is there
- *     leave   the last: the mounts go with our descriptor, and the end is written down
+ *     leave   the last: the mounts go with our descriptor, and the end is written down. Before that they become read-only,
+ *             which the kernel refuses while a file is open for writing: a command gave it to somebody outside, by a socket
  *
  * An upper directory is mounted in one step only: after that it is read, or taken from. A step in which nothing was
  * written leaves nothing.
@@ -448,12 +449,16 @@ static void end(struct layer *layer)
     struct step_record *record = &layer->records[layer->records_len - 1];
     int number = record->step.number;
     struct err ignored;
+    const bool is_kept = is_empty(layer, number, &ignored) != 1;
 
+    if (is_kept)
+        record->step.is_shared =
+            overlay_refresh(&layer->space, layer->view.roots, true, &ignored) != 0;
     close_mounts(layer);
     step_settle_clock(record);
     record->step.ended = time_of((int64_t)clock_wall_ns());
     record->step.wait_status = layer->first_status;
-    if (is_empty(layer, number, &ignored) == 1) {
+    if (!is_kept) {
         if (discard(layer, number, !has_accepts(layer), &ignored))
             forget(layer, number);
         /* what the kernel has made of it takes a disk that discards at once some ms */
@@ -494,7 +499,7 @@ int layer_refresh(struct layer *layer, struct err *err)
 {
     bool is_alive = layer->launches || (layer->is_alive_outside && layer->space.mounts >= 0);
 
-    return is_alive ? overlay_refresh(&layer->space, layer->view.roots, err) : 0;
+    return is_alive ? overlay_refresh(&layer->space, layer->view.roots, false, err) : 0;
 }
 
 /* --- after a kill --- */
@@ -509,6 +514,7 @@ int step_recover(struct layer *layer, struct err *err)
         if (record->step.ended.tv_sec)
             continue;
         record->step.ended = time_of((int64_t)clock_wall_ns());
+        record->step.is_shared = str_eq(record->boot, store_boot()); /* nobody has looked */
         if (layer_save_step(layer, record, err))
             return -1;
         is_changed = true;

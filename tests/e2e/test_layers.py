@@ -3,6 +3,7 @@ the end, or about each change. What a layer holds, and that nothing of it gets o
 tests/escape); here it is what people type and read."""
 import os
 import re
+import socket
 import subprocess
 import time
 
@@ -121,6 +122,31 @@ def test_a_layer_from_beginning_to_end(tree):
     assert [(body["action"], body["done"], body["left"]) for event, body in tree.records() if event == "layer"] == [
         ("step", 0, 0), ("accept", 3, 1), ("accept", 1, 0), ("undo", 1, 0), ("undo", 3, 0), ("drop", 1, 0), ("drop", 3, 0)]
     assert re.search(r"layer +step 1 of agent: 2 new, 1 changed, 1 deleted, 1 to look at\n", tree.cordon("log").stdout)
+
+
+GIVES_AWAY = """import os, socket
+file = os.open("old.txt", os.O_RDWR | os.O_TRUNC)
+os.write(file, b"good")
+with socket.socket(socket.AF_UNIX) as peer:
+    peer.connect("../outside/socket")
+    socket.send_fds(peer, [b"x"], [file, os.open(".", 0)])
+"""
+
+
+def test_what_a_command_gave_away_writes_to_no_real_file(tree):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tree.outside / "socket"))
+        server.listen()
+        ran = tree.run("--layer", "--socket", tree.outside / "socket", "--", "python3", "-c", GIVES_AWAY)
+        assert ran.returncode == 0, ran
+        with server.accept()[0] as peer:
+            file, folder = socket.recv_fds(peer, 16, 2)[1]
+    assert tree.cordon("accept", "--all").returncode == 0 and (tree.ws / "old.txt").read_text() == "good"
+    os.pwrite(file, b"evil", 0)
+    os.close(os.open("late", os.O_CREAT | os.O_CLOEXEC, dir_fd=folder))
+    os.close(file)
+    os.close(folder)
+    assert (tree.ws / "old.txt").read_text() == "good" and "late" not in names(tree)
 
 
 def test_steps_of_a_layer(tree):

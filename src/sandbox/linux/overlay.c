@@ -74,6 +74,7 @@ struct work {
     const struct overlay *overlays;
     size_t len;
     const char *const *refreshed; /* instead: roots to be refreshed in `in` */
+    bool freezes;                 /* and made read-only */
     const struct overlay_namespace *in;
     int users;
     pid_t parent;
@@ -383,23 +384,26 @@ ON_OWN_STACK static int mounting_child(void *argument)
 ON_OWN_STACK static int refreshing_child(void *argument)
 {
     struct work *work = argument;
+    int status =
+        sys_fault() || setns(work->in->users, CLONE_NEWUSER) || setns(work->in->mounts, CLONE_NEWNS)
+            ? err_sys(work->err, "joining the layer")
+            : 0;
 
-    if (sys_fault() || setns(work->in->users, CLONE_NEWUSER) ||
-        setns(work->in->mounts, CLONE_NEWNS))
-        work->status = err_sys(work->err, "joining the layer");
-    for (const char *const *root = work->refreshed; !work->status && *root; root++) {
+    for (const char *const *root = work->refreshed; !status && *root; root++) {
         int at = open_dir(work, *root);
-        int fs = at < 0 || sys_fault()
-                     ? -1
-                     : (int)syscall(K_SYS_FSPICK, at, "", K_FSPICK_CLOEXEC | K_FSPICK_EMPTY_PATH);
+        AUTO_CLOSE int fs =
+            at < 0 || sys_fault()
+                ? -1
+                : (int)syscall(K_SYS_FSPICK, at, "", K_FSPICK_CLOEXEC | K_FSPICK_EMPTY_PATH);
 
-        work->status = at < 0 ? -1 : 0;
-        if (at >= 0 && (fs < 0 || config(fs, K_FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0)))
-            work->status = err_sys(work->err, "refreshing the layer over %s", *root);
-        if (fs >= 0)
-            close(fs);
+        status = at < 0 ? -1 : 0;
+        if (at >= 0 &&
+            (fs < 0 || (work->freezes && config(fs, K_FSCONFIG_SET_FLAG, "ro", NULL, 0)) ||
+             config(fs, K_FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0)))
+            status = err_sys(work->err, "refreshing the layer over %s", *root);
         close_kept(work);
     }
+    work->status = status;
     _exit(0);
 }
 
@@ -621,13 +625,15 @@ int overlay_mount(const struct overlay *overlays, size_t len, int users,
     return explain(&work, err);
 }
 
-int overlay_refresh(const struct overlay_namespace *space, const char *const *roots,
+int overlay_refresh(const struct overlay_namespace *space, const char *const *roots, bool freezes,
                     struct err *err)
 {
     int open[1];
-    struct work work = {
-        .refreshed = roots, .in = space, .users = -1, .gate = -1, .open = open, .err = err};
+    struct work work = {.refreshed = roots, .freezes = freezes, .in = space, .err = err};
 
+    work.open = open;
+    work.users = work.gate = -1;
+    work.status = err_set(err, ERR_SYSTEM, "the process that reaches a layer was killed");
     if (run_child(refreshing_child, &work, CLONE_FILES))
         return err_sys(err, "starting a process");
     close_kept(&work);

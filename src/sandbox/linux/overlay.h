@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -36,8 +37,9 @@ struct overlay_namespace {
 int overlay_mount(const struct overlay *overlays, size_t len, int users,
                   struct overlay_namespace *ret, struct err *err);
 
-/* The kernel forgets what it has cached of what lies below and is not in use. */
-int overlay_refresh(const struct overlay_namespace *space, const char *const *roots,
+/* The kernel forgets what it has cached of what lies below and is not in use. With `freezes` nothing can be written there any
+ * more: that fails while somebody has a file open in which he could, though the commands are gone, if one of them gave it away. */
+int overlay_refresh(const struct overlay_namespace *space, const char *const *roots, bool freezes,
                     struct err *err);
 
 /* Whether one whose `upper` is made in `place`, a directory in which we may make some, could lie over `root`: by doing

@@ -258,7 +258,7 @@ static void test_refresh(void **state)
     put(tree.root, "from", "replaced");
     assert_int_equal(rename(from, old), 0);
     inside(&space, look_replaced);
-    if (overlay_refresh(&space, roots, &err))
+    if (overlay_refresh(&space, roots, false, &err))
         fail_msg("%s", err.msg);
     inside(&space, look_refreshed);
     overlay_close(&space);
