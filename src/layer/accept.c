@@ -278,7 +278,8 @@ int change_accept(struct layer *layer, const struct accept_request *request,
     if (work.text && (work.journal.len != 1 || work.journal.items[0].is_dir ||
                       work.journal.items[0].kind == CHANGE_DELETED))
         return err_set(err, ERR_INVALID, "only of a file that is changed a part can be accepted");
-    if (work_note_folders(&work, err) || work_begin(&work, 0, err) || decide(&work, err)) {
+    work_note_folders(&work);
+    if (work_begin(&work, 0, err) || decide(&work, err)) {
         if (work.number)
             withdraw(&work);
         return -1;

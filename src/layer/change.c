@@ -20,13 +20,23 @@
 
 /* --- stamps --- */
 
+int64_t change_ns_of(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+struct timespec change_time_of(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
 void change_stamp_of(const struct stat *st, struct change_stamp *ret)
 {
     *ret = (struct change_stamp){
         .dev = st->st_dev,
         .ino = st->st_ino,
         .size = (uint64_t)st->st_size,
-        .ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec,
+        .ctime_ns = change_ns_of(&st->st_ctim),
         .mode = st->st_mode,
     };
 }

@@ -110,6 +110,10 @@ void changes_count(struct changes *changes); /* fills in `counts` */
 char *change_path(const struct layer *layer, const struct change *change);
 char *change_from(const struct layer *layer, const struct change *change);
 
+/* Since the epoch, as the times of stamps are. */
+int64_t change_ns_of(const struct timespec *time);
+struct timespec change_time_of(int64_t ns);
+
 void change_stamp_of(const struct stat *st, struct change_stamp *ret);
 bool change_stamp_equal(const struct change_stamp *one, const struct change_stamp *other);
 char *change_stamp_format(const struct change_stamp *stamp); /* the caller frees; "" for nothing */

@@ -59,11 +59,11 @@ static void add_folder(struct marking *marking, size_t len)
     folder.is_there = fd >= 0 && fstat(fd, &st) == 0;
     if (folder.is_there) {
         const struct change_stamp *known = known_find(marking->known, marking->root, path);
-        int64_t mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec, moved_ns;
+        int64_t moved_ns;
         struct change_stamp stamp;
 
         change_stamp_of(&st, &stamp);
-        moved_ns = conflict_folder(&stamp, mtime_ns, known);
+        moved_ns = conflict_folder(&stamp, change_ns_of(&st.st_mtim), known);
         if (moved_ns > folder.moved_ns)
             folder.moved_ns = moved_ns;
         folder.edited_ns = known && known->ino == stamp.ino && known->dev == stamp.dev &&
@@ -109,7 +109,7 @@ static int64_t base_of(const struct layer *layer, int step)
 
     for (size_t i = 0; i < len; i++)
         if (steps[i].number == step)
-            return (int64_t)steps[i].begun.tv_sec * 1000000000 + steps[i].begun.tv_nsec;
+            return change_ns_of(&steps[i].begun);
     return 0; /* then everything is newer */
 }
 

@@ -7,7 +7,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "base/sys.h"
+#include "layer/inside.h"
 #include "layer/records.h"
 
 #include <fcntl.h>
@@ -18,7 +18,6 @@ enum { KNOWN_MAX = 256 << 20 };
 
 static const char known_head[] = "cordon-known 1";
 static const char known_name[] = "known";
-static const char known_new[] = "known.new";
 
 struct known_item {
     uint64_t root;
@@ -150,21 +149,6 @@ static void settle(struct known *known)
     known->len = known->sorted = len;
 }
 
-static int write_file(const struct layer *layer, const struct buf *text, struct err *err)
-{
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    const int dir = layer_fd(layer);
-    AUTO_CLOSE int fd = sys_fault() ? -1 : openat(dir, known_new, flags, 0600);
-
-    if (fd < 0)
-        return err_sys(err, "making known.new in %s", layer_folder(layer));
-    if (fd_write_all(fd, text->data, text->len, err))
-        return err_wrap(err, "known.new in %s", layer_folder(layer));
-    if (sys_fault() || renameat(dir, known_new, dir, known_name))
-        return err_sys(err, "renaming known.new in %s", layer_folder(layer));
-    return 0;
-}
-
 int known_save(struct known *known, const struct layer *layer, struct err *err)
 {
     AUTO(buf_done) struct buf text = {.max = KNOWN_MAX};
@@ -177,5 +161,5 @@ int known_save(struct known *known, const struct layer *layer, struct err *err)
                record_put(&text, known->items[i].path);
     if (!fits)
         return err_set(err, ERR_LIMIT, "the layer has too many paths for its notes");
-    return write_file(layer, &text, err);
+    return store_write(layer_fd(layer), known_name, &text, err);
 }

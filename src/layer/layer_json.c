@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "layer/change.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,6 @@ enum {
     ARGV_BYTES_MAX = 8192, /* of all of them */
     NAME_MAX_BYTES = 64,
 };
-
-#define NS_PER_S INT64_C(1000000000)
 
 bool layer_id_is_valid(const char *text)
 {
@@ -51,16 +50,6 @@ int layer_name_check(const char *name, struct err *err)
 
 /* --- reading --- */
 
-static struct timespec time_of(int64_t ns)
-{
-    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
-}
-
-static int64_t ns_of(const struct timespec *time)
-{
-    return (int64_t)time->tv_sec * NS_PER_S + time->tv_nsec;
-}
-
 static int read_time(const struct json_at *object, const char *key, struct timespec *ret,
                      struct err *err)
 {
@@ -69,7 +58,7 @@ static int read_time(const struct json_at *object, const char *key, struct times
 
     if (json_at_integer(&at, 0, INT64_MAX, &ns, err))
         return -1;
-    *ret = time_of(ns);
+    *ret = change_time_of(ns);
     return 0;
 }
 
@@ -371,7 +360,7 @@ void layer_record_format(const struct layer_record *record, struct buf *ret)
     json_object_set_new(json, "id", json_string(record->id));
     if (record->name)
         json_object_set_new(json, "name", json_string(record->name));
-    json_object_set_new(json, "created", json_integer(ns_of(&record->created)));
+    json_object_set_new(json, "created", json_integer(change_ns_of(&record->created)));
     json_object_set_new(json, "boot", json_string(record->boot));
     if (record->has_git)
         json_object_set_new(json, "git", json_true());
@@ -410,8 +399,8 @@ void step_record_format(const struct step_record *record, struct buf *ret)
     json_object_set_new(json, "argv", argv_to_json(&step->argv));
     if (step->cwd && strlen(step->cwd) < ARGV_BYTES_MAX)
         json_object_set_new(json, "cwd", json_lossy(step->cwd));
-    json_object_set_new(json, "begun", json_integer(ns_of(&step->begun)));
-    json_object_set_new(json, "ended", json_integer(ns_of(&step->ended)));
+    json_object_set_new(json, "begun", json_integer(change_ns_of(&step->begun)));
+    json_object_set_new(json, "ended", json_integer(change_ns_of(&step->ended)));
     json_object_set_new(json, "waitStatus", json_integer(step->wait_status));
     json_object_set_new(json, "commands", json_integer(step->commands));
     json_object_set_new(json, "boot", json_string(record->boot));

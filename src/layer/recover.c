@@ -148,8 +148,7 @@ int layer_accepts(const struct layer *layer, struct accept_info **ret, size_t *r
             continue;
         infos[len++] = (struct accept_info){
             .number = store_step_number(names.items[i], ""),
-            .when = {.tv_sec = (time_t)(journal.when_ns / 1000000000),
-                     .tv_nsec = (long)(journal.when_ns % 1000000000)},
+            .when = change_time_of((int64_t)journal.when_ns),
             .paths = count_state(&journal, ITEM_DONE) + count_state(&journal, ITEM_UNDONE),
             .is_undone = count_state(&journal, ITEM_DONE) == 0,
         };

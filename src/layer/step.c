@@ -23,6 +23,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "layer/change.h"
 #include "sandbox/linux/overlay.h"
 
 #include <errno.h>
@@ -40,33 +41,22 @@ enum { STEPS_LIMIT = 480 }; /* the kernel takes 500 lower layers */
 
 /* --- clocks --- */
 
-static int64_t ns_of(const struct timespec *time)
-{
-    return (int64_t)time->tv_sec * (int64_t)CLOCK_NS_PER_S + time->tv_nsec;
-}
-
-static struct timespec time_of(int64_t ns)
-{
-    return (struct timespec){.tv_sec = ns / (int64_t)CLOCK_NS_PER_S,
-                             .tv_nsec = ns % (int64_t)CLOCK_NS_PER_S};
-}
-
 static int64_t clock_distance(void)
 {
     struct timespec boot;
 
     clock_gettime(CLOCK_BOOTTIME, &boot);
-    return (int64_t)clock_wall_ns() - ns_of(&boot);
+    return (int64_t)clock_wall_ns() - change_ns_of(&boot);
 }
 
 void step_settle_clock(struct step_record *record)
 {
     int64_t back = record->clock - clock_distance();
-    int64_t begun = ns_of(&record->step.begun);
+    int64_t begun = change_ns_of(&record->step.begun);
 
     if (!record->clock || back < CLOCK_JUMP_NS || !str_eq(record->boot, store_boot()))
         return;
-    record->step.begun = time_of(begun > back ? begun - back : 0);
+    record->step.begun = change_time_of(begun > back ? begun - back : 0);
     record->clock -= back;
 }
 
@@ -384,7 +374,7 @@ static void describe(struct layer *layer, struct step_record *record,
 {
     strv_push_all(&record->step.argv, options->argv);
     record->step.cwd = alloc_str(options->cwd);
-    record->step.begun = time_of((int64_t)clock_stamp_ns());
+    record->step.begun = change_time_of((int64_t)clock_stamp_ns());
     record->clock = clock_distance();
     snprintf(record->boot, sizeof record->boot, "%s", store_boot());
     layer->first_status = -1;
@@ -456,7 +446,7 @@ static void end(struct layer *layer)
             overlay_refresh(&layer->space, layer->view.roots, true, &ignored) != 0;
     close_mounts(layer);
     step_settle_clock(record);
-    record->step.ended = time_of((int64_t)clock_wall_ns());
+    record->step.ended = change_time_of((int64_t)clock_wall_ns());
     record->step.wait_status = layer->first_status;
     if (!is_kept) {
         if (discard(layer, number, !has_accepts(layer), &ignored))
@@ -513,7 +503,7 @@ int step_recover(struct layer *layer, struct err *err)
 
         if (record->step.ended.tv_sec)
             continue;
-        record->step.ended = time_of((int64_t)clock_wall_ns());
+        record->step.ended = change_time_of((int64_t)clock_wall_ns());
         record->step.is_shared = str_eq(record->boot, store_boot()); /* nobody has looked */
         if (layer_save_step(layer, record, err))
             return -1;

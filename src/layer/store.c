@@ -341,35 +341,36 @@ void store_note_worked(int base, const struct stat *root)
 
 /* --- what goes --- */
 
-/* A name of its own in the trash. */
-static void trash_name(char ret[STORE_NAME_MAX])
+/* Under a name of its own. -1 with errno. */
+static int move_to_trash(int dir, const char *name, int trash)
 {
     static unsigned count;
-
-    snprintf(ret, STORE_NAME_MAX, "%d-%u", (int)getpid(), count++);
-}
-
-int store_discard(const struct layer *layer, int dir, const char *name, struct err *err)
-{
-    AUTO_CLOSE int trash = store_make_dir(layer->fd, TRASH, 0700, err);
     char to[STORE_NAME_MAX];
 
-    if (trash < 0)
-        return -1;
     for (int i = 0; i < 1000; i++) { /* names of a process that was killed, and had our number */
-        trash_name(to);
+        snprintf(to, sizeof to, "%d-%u", (int)getpid(), count++);
         if (!sys_fault() && renameat2(dir, name, trash, to, RENAME_NOREPLACE) == 0)
             return 0;
         if (errno != EEXIST)
             break;
     }
+    return -1;
+}
+
+int store_discard(const struct layer *layer, int dir, const char *name, struct err *err)
+{
+    AUTO_CLOSE int trash = store_make_dir(layer->fd, TRASH, 0700, err);
+
+    if (trash < 0)
+        return -1;
+    if (move_to_trash(dir, name, trash) == 0)
+        return 0;
     return errno == ENOENT ? 0 : err_sys(err, "moving %s of a layer away", name);
 }
 
 struct drain {
     int trash;
     int dir; /* the folder that is being emptied */
-    bool is_at_top;
     bool has_more;
     struct err *err;
 };
@@ -385,19 +386,12 @@ static bool is_dir_at(int dir, const char *name)
  * mode 0 where it had a mount. */
 static int lift(struct drain *drain, const char *name)
 {
-    char to[STORE_NAME_MAX];
-
     drain->has_more = true;
     if (fchmodat(drain->dir, name, 0700, 0))
         return err_sys(drain->err, "removing %s of a layer", name);
-    for (int i = 0; i < 1000; i++) {
-        trash_name(to);
-        if (!sys_fault() && renameat2(drain->dir, name, drain->trash, to, RENAME_NOREPLACE) == 0)
-            return 0;
-        if (errno != EEXIST)
-            break;
-    }
-    return err_sys(drain->err, "removing %s of a layer", name);
+    return move_to_trash(drain->dir, name, drain->trash)
+               ? err_sys(drain->err, "removing %s of a layer", name)
+               : 0;
 }
 
 static int drain_inner(void *data, const char *name)

@@ -43,17 +43,13 @@ bool swap_has_inode(const struct place *place, uint64_t inode)
     return inode && swap_look(place, &st) && st.st_ino == inode;
 }
 
-int64_t swap_mtime_of(const struct stat *st)
-{
-    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
-
 /* The same file, and nobody wrote it; a rename of our own may have moved its ctime. */
 static bool is_same(const struct stat *st, const struct change_stamp *stamp, int64_t mtime_ns)
 {
     return st->st_ino == stamp->ino && st->st_dev == stamp->dev &&
            (uint64_t)st->st_size == stamp->size &&
-           ((st->st_mode ^ stamp->mode) & ~(unsigned)SET_ID) == 0 && swap_mtime_of(st) == mtime_ns;
+           ((st->st_mode ^ stamp->mode) & ~(unsigned)SET_ID) == 0 &&
+           change_ns_of(&st->st_mtim) == mtime_ns;
 }
 
 /* The very state: nothing was done to it since. Names of one file that are exchanged before it move its ctime, too. */
@@ -257,9 +253,7 @@ static void note_again(struct work *work, const struct journal_item *item,
     if (!swap_look(&ends->real, &st) || st.st_ino != item->real.ino)
         return;
     change_stamp_of(&st, &stamp);
-    if (!work->known)
-        work->known = known_load(work->layer);
-    known_note(work->known, item->root, item->path, &stamp);
+    known_note(work_known(work), item->root, item->path, &stamp);
 }
 
 static void take_move_changed(struct work *work, struct journal_item *item,
@@ -509,7 +503,7 @@ static int copy_new(struct work *work, struct journal_item *item, const struct s
     }
     item->staged = made.st_ino;
     item->layer.size = (uint64_t)made.st_size;
-    item->layer_mtime_ns = swap_mtime_of(&made);
+    item->layer_mtime_ns = change_ns_of(&made.st_mtim);
     return 0;
 }
 

@@ -29,7 +29,6 @@ int swap_expose(struct work *work, const struct journal_item *item, struct err *
 
 bool swap_look(const struct place *place, struct stat *ret);
 bool swap_has_inode(const struct place *place, uint64_t inode);
-int64_t swap_mtime_of(const struct stat *st);
 
 int swap_exchange(const struct place *one, const struct place *other);
 int swap_move(const struct place *from, const struct place *to); /* replaces nothing */

@@ -73,12 +73,10 @@ static bool is_as_we_left(struct work *work, const struct journal_item *item, co
 
     change_stamp_of(st, &now);
     if (now.size != item->after.size || now.mode != item->after.mode ||
-        (item->how == HOW_FAR ? swap_mtime_of(st) != item->layer_mtime_ns
+        (item->how == HOW_FAR ? change_ns_of(&st->st_mtim) != item->layer_mtime_ns
                               : now.ino != item->after.ino))
         return false;
-    if (!work->known)
-        work->known = known_load(work->layer);
-    known = known_find(work->known, item->root, item->path);
+    known = known_find(work_known(work), item->root, item->path);
     return known && change_stamp_equal(known, &now);
 }
 
@@ -117,7 +115,7 @@ static void stamp_again(struct journal_item *item, const struct swap_ends *ends,
 
     if (swap_look(&ends->real, &st) && st.st_ino == before->st_ino &&
         st.st_size == before->st_size && st.st_mode == before->st_mode &&
-        swap_mtime_of(&st) == swap_mtime_of(before))
+        change_ns_of(&st.st_mtim) == change_ns_of(&before->st_mtim))
         change_stamp_of(&st, &item->after);
 }
 
@@ -150,7 +148,7 @@ static void back_changed(struct work *work, struct journal_item *item, struct sw
         if (!check_left(work, item, ends, &st) || !fill_layer(work, item, ends))
             return;
         change_stamp_of(&st, &now);
-        if (!swap_exchange_checked(from, &ends->real, &now, swap_mtime_of(&st))) {
+        if (!swap_exchange_checked(from, &ends->real, &now, change_ns_of(&st.st_mtim))) {
             stamp_again(item, ends, &st);
             swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
             return;
@@ -176,7 +174,7 @@ static void back_added(struct work *work, struct journal_item *item, struct swap
         if (!check_left(work, item, ends, &st) || !fill_layer(work, item, ends))
             return;
         change_stamp_of(&st, &now);
-        if (!swap_remove_checked(&ends->real, to, &now, swap_mtime_of(&st))) {
+        if (!swap_remove_checked(&ends->real, to, &now, change_ns_of(&st.st_mtim))) {
             stamp_again(item, ends, &st);
             swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
             return;
@@ -240,25 +238,33 @@ static void back_deleted(struct work *work, struct journal_item *item, struct sw
 
 /* --- taking back directories --- */
 
+/* The folder in the layer again, as the real one is now. */
+static bool make_itself(struct work *work, struct journal_item *item, struct swap_ends *ends)
+{
+    AUTO_FREE char *inside = alloc_strf("%s/x", item->path); /* any name in it */
+    struct err err;
+
+    if (needs_layer(work, item) &&
+        (upper_expose(work->trees, item->root, inside, &err) ||
+         upper_make_parents(work->trees, item->root, ends->step, inside, &err))) {
+        swap_leave(work, item, LEFT_FAILED, err.msg);
+        return false;
+    }
+    swap_find_ends(work, item, ends); /* others were opened meanwhile */
+    return true;
+}
+
 static void back_folder_added(struct work *work, struct journal_item *item, struct swap_ends *ends)
 {
-    AUTO_FREE char *inside = alloc_strf("%s/.", item->path);
-    struct err err;
     struct stat st;
 
-    inside[strlen(inside) - 1] = 'x'; /* any name in it */
     if (!(work->is_going_on && !swap_look(&ends->real, &st))) {
         if (!swap_look(&ends->real, &st) || st.st_ino != item->after.ino || !S_ISDIR(st.st_mode)) {
             swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
             return;
         }
-        if (work->is_quiet && needs_layer(work, item) &&
-            (upper_expose(work->trees, item->root, inside, &err) ||
-             upper_make_parents(work->trees, item->root, ends->step, inside, &err))) {
-            swap_leave(work, item, LEFT_FAILED, err.msg);
+        if (!make_itself(work, item, ends))
             return;
-        }
-        swap_find_ends(work, item, ends); /* others were opened meanwhile */
         if (sys_fault() || unlinkat(ends->real.dir, ends->real.name, AT_REMOVEDIR)) {
             if (errno == ENOTEMPTY || errno == EEXIST)
                 swap_leave(work, item, LEFT_LATER,
@@ -300,8 +306,6 @@ static void back_folder_deleted(struct work *work, struct journal_item *item,
 
 static void back_folder_mode(struct work *work, struct journal_item *item, struct swap_ends *ends)
 {
-    AUTO_FREE char *inside = alloc_strf("%s/x", item->path);
-    struct err err;
     struct stat st;
 
     if (!swap_look(&ends->real, &st) || st.st_ino != item->after.ino ||
@@ -310,13 +314,8 @@ static void back_folder_mode(struct work *work, struct journal_item *item, struc
         return;
     }
     /* made as the real one is now, which is what the layer had */
-    if (needs_layer(work, item) &&
-        (upper_expose(work->trees, item->root, inside, &err) ||
-         upper_make_parents(work->trees, item->root, ends->step, inside, &err))) {
-        swap_leave(work, item, LEFT_FAILED, err.msg);
+    if (!make_itself(work, item, ends))
         return;
-    }
-    swap_find_ends(work, item, ends); /* others were opened meanwhile */
     if (copy_mode(&ends->real, item->real.mode & 07777))
         swap_leave_by_errno(work, item);
     else

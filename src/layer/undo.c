@@ -133,8 +133,6 @@ static void look_at_folders(struct work *work)
 {
     struct journal *journal = &work->journal;
 
-    if (!work->known)
-        work->known = known_load(work->layer);
     for (size_t i = 0; i < journal->folders_len; i++) {
         struct journal_folder *folder = &journal->folders[i];
         const struct change_stamp *known;
@@ -146,7 +144,7 @@ static void look_at_folders(struct work *work)
         if (now.ino == folder->after.ino && now.ctime_ns == folder->after.ctime_ns)
             continue;
         /* a later accept was taken back since: that was us, too */
-        known = known_find(work->known, folder->root, folder->path);
+        known = known_find(work_known(work), folder->root, folder->path);
         if (now.ino == folder->after.ino && known && change_stamp_equal(known, &now))
             continue;
         folder->after = (struct change_stamp){0};

@@ -120,7 +120,7 @@ static bool is_scarce(int error)
 static struct fact fact_of(const struct stat *st)
 {
     struct fact fact = {
-        .mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+        .mtime_ns = change_ns_of(&st->st_mtim),
         .device = st->st_rdev,
     };
 

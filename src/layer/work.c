@@ -192,6 +192,13 @@ int work_write(struct work *work, journal_put *const *parts, struct err *err)
 
 /* --- results --- */
 
+struct known *work_known(struct work *work)
+{
+    if (!work->known)
+        work->known = known_load(work->layer);
+    return work->known;
+}
+
 char *work_path(const struct work *work, size_t root, const char *path)
 {
     size_t len;
@@ -223,12 +230,7 @@ static int compare_folders(const void *one, const void *other)
     return strcmp(a->path, b->path);
 }
 
-static int64_t mtime_of(const struct stat *st)
-{
-    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
-}
-
-int work_note_folders(struct work *work, struct err *err)
+void work_note_folders(struct work *work)
 {
     struct journal *journal = &work->journal;
     struct journal_folder *all = alloc_zero(journal->len + 1, sizeof *all);
@@ -254,7 +256,7 @@ int work_note_folders(struct work *work, struct err *err)
             trees_stat(work->trees, all[i].root, TREE_REAL, all[i].path, &st))
             continue; /* there twice, or to be made */
         change_stamp_of(&st, &all[i].before);
-        all[i].mtime_ns = mtime_of(&st);
+        all[i].mtime_ns = change_ns_of(&st.st_mtim);
         journal->folders = alloc_grow(journal->folders, journal->folders_len, &journal->folders_cap,
                                       sizeof *journal->folders);
         journal->folders[journal->folders_len] = all[i];
@@ -263,15 +265,13 @@ int work_note_folders(struct work *work, struct err *err)
     for (size_t i = 0; i < len; i++)
         free(all[i].path);
     free(all);
-    (void)err;
-    return 0;
 }
 
 static void set_mtime(struct work *work, size_t root, const char *path, int64_t mtime_ns)
 {
     const struct timespec times[] = {
         {.tv_nsec = UTIME_OMIT},
-        {.tv_sec = (time_t)(mtime_ns / 1000000000), .tv_nsec = (long)(mtime_ns % 1000000000)},
+        change_time_of(mtime_ns),
     };
     const char *name;
     int dir;
@@ -319,12 +319,12 @@ static void note_taken(struct work *work, struct journal_item *item)
             return;
     } else if (!item->is_dir &&
                (item->after.ino != wanted || item->after.size != item->layer.size ||
-                mtime_of(&st) != item->layer_mtime_ns)) {
+                change_ns_of(&st.st_mtim) != item->layer_mtime_ns)) {
         item->after = (struct change_stamp){0};
         return;
     }
     if (!item->is_forced || !item->stays)
-        known_note(work->known, item->root, item->path, &item->after);
+        known_note(work_known(work), item->root, item->path, &item->after);
 }
 
 int work_settle_accept(struct work *work, struct err *err)
@@ -342,15 +342,13 @@ int work_settle_accept(struct work *work, struct err *err)
         swap_dress(work, item);
         set_mtime(work, item->root, item->path, item->layer_mtime_ns);
     }
-    if (!work->known)
-        work->known = known_load(work->layer);
     for (size_t i = 0; i < journal->len; i++)
         if (journal->items[i].state == ITEM_DONE)
             note_taken(work, &journal->items[i]);
     for (size_t i = 0; i < journal->folders_len; i++)
         journal->folders[i].after =
             stamp_now(work, journal->folders[i].root, journal->folders[i].path, &st);
-    return known_save(work->known, work->layer, err);
+    return known_save(work_known(work), work->layer, err);
 }
 
 /* Whether something that the accept did in each folder itself still stands. */
@@ -384,8 +382,6 @@ int work_settle_undo(struct work *work, struct err *err)
 
     if (trees_give_back(work->trees, err))
         return -1;
-    if (!work->known)
-        work->known = known_load(work->layer);
     for (size_t i = 0; i < journal->len; i++) {
         const struct journal_item *item = &journal->items[i];
 
@@ -401,7 +397,7 @@ int work_settle_undo(struct work *work, struct err *err)
         if (folder->after.mode)
             folder->after = stamp_now(work, folder->root, folder->path, &st);
         if (!standing[i] && folder->after.mode)
-            known_note(work->known, folder->root, folder->path, &folder->after);
+            known_note(work_known(work), folder->root, folder->path, &folder->after);
     }
     for (size_t i = 0; i < journal->len; i++) {
         const struct journal_item *item = &journal->items[i];
@@ -409,8 +405,8 @@ int work_settle_undo(struct work *work, struct err *err)
         if (item->state == ITEM_UNDONE && item->is_undoing && !item->is_forced) {
             const struct change_stamp stamp = stamp_now(work, item->root, item->path, &st);
 
-            known_note(work->known, item->root, item->path, &stamp);
+            known_note(work_known(work), item->root, item->path, &stamp);
         }
     }
-    return known_save(work->known, work->layer, err);
+    return known_save(work_known(work), work->layer, err);
 }

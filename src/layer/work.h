@@ -13,7 +13,7 @@
 struct work {
     struct layer *layer;
     struct trees *trees;
-    struct known *known;
+    struct known *known; /* work_known() */
     struct journal journal;
     int accepted; /* descriptor of the folder of all accepts */
     int number;   /* 0: none yet */
@@ -52,17 +52,20 @@ int work_cut(struct work *work, size_t len, struct err *err);
 typedef bool journal_put(struct buf *text, const struct journal *journal);
 int work_write(struct work *work, journal_put *const *parts, struct err *err); /* with one write */
 
-/* Calls `each` with every number that there is, in no order. */
+/* Those that there are, in no order; appended. */
 int work_numbers(const struct work *work, struct strv *ret, struct err *err);
 
 void work_leave(struct work *work, size_t root, const char *path, enum left_why why,
                 const char *detail);
 char *work_path(const struct work *work, size_t root, const char *path); /* absolute */
 
-/* The folders in which items have names, for the journal. */
-int work_note_folders(struct work *work, struct err *err);
+struct known *work_known(struct work *work); /* read when it is asked for; the work's */
 
-/* After the last item: stamps of all, the mtimes of directories, what is known. `was_undo`: mtimes come back. */
+/* The folders in which items have names, for the journal. */
+void work_note_folders(struct work *work);
+
+/* After the last item: stamps of all, the mtimes of directories, what is known.
+ * After the taking back of one mtimes come back. */
 int work_settle_accept(struct work *work, struct err *err);
 int work_settle_undo(struct work *work, struct err *err);
 
