@@ -79,10 +79,16 @@ static int fail(const struct err *err)
     return EXIT_FAILED;
 }
 
-static unsigned flags_of(const struct accept_options *options)
+static struct accept_request request_of(const struct layer_task *task)
 {
-    return (options->is_forced ? ACCEPT_FORCE : 0u) | (options->takes_marked ? ACCEPT_MARKED : 0u) |
-           (options->is_dry ? ACCEPT_DRY_RUN : 0u);
+    const struct accept_options *options = &task->options;
+
+    return (struct accept_request){
+        .paths = layer_words_paths(&task->words),
+        .flags = (options->is_forced ? ACCEPT_FORCE : 0u) |
+                 (options->takes_marked ? ACCEPT_MARKED : 0u) |
+                 (options->is_dry ? ACCEPT_DRY_RUN : 0u),
+    };
 }
 
 /* That there is nothing to be taken back is no wrong call. */
@@ -324,10 +330,7 @@ static int accept_run(char **argv)
                              "about each (\"cordon changes %s\" lists them)",
                              name, name);
     }
-    request = (struct accept_request){
-        .paths = layer_words_paths(&task.words),
-        .flags = flags_of(options),
-    };
+    request = request_of(&task);
     if ((task.words.paths.len || options->takes_all) &&
         change_accept(task.layer, &request, &task.result, &err))
         return fail(&err);
@@ -460,10 +463,7 @@ static int drop_run(char **argv)
         return undo_step(&task);
     if (!task.words.paths.len && !options->takes_all)
         return console_failf("which changes? PATH..., --step N, or --all");
-    request = (struct accept_request){
-        .paths = layer_words_paths(&task.words),
-        .flags = flags_of(options),
-    };
+    request = request_of(&task);
     if (change_drop(task.layer, &request, &task.result, &err))
         return fail(&err);
     status = finish(&task, "drop");
@@ -532,10 +532,7 @@ static int undo_run(char **argv)
         return status;
     if (task.options.step)
         return undo_step(&task);
-    request = (struct accept_request){
-        .paths = layer_words_paths(&task.words),
-        .flags = flags_of(&task.options),
-    };
+    request = request_of(&task);
     if (change_undo(task.layer, (int)task.options.accept, &request, &task.result, &err))
         return fail_undo(&err);
     return finish(&task, "undo");

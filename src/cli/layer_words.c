@@ -157,15 +157,13 @@ size_t layer_words_tell_unchanged(const struct layer_words *words, const struct 
                                   const struct changes *changes)
 {
     AUTO(strv_done) struct strv found = {0};
-    size_t len;
-    const struct layer_root *roots = layer_roots(layer, &len);
 
     for (size_t i = 0; words->paths.len && i < changes->len; i++) {
         const struct change *change = &changes->items[i];
 
         strv_push_take(&found, change_path(layer, change));
         if (change->from)
-            strv_push_take(&found, path_join(roots[change->root].path, change->from));
+            strv_push_take(&found, change_from(layer, change));
     }
     return layer_words_tell_idle(words, layer, &found);
 }

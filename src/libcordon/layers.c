@@ -225,71 +225,62 @@ static int read_paths(const char *const *paths, struct strv *ret, struct err *er
     return 0;
 }
 
-/* changes_done() by the caller in any case. */
-static int find_changes(const struct cordon_layer *layer, const struct cordon_layer_query *given,
-                        struct cordon_layer_query *ret, struct changes *changes,
-                        struct strv *problems, struct err *err)
-{
-    AUTO(strv_done) struct strv paths = {0};
-    struct change_query query = {.step = 0};
-
-    *ret = (struct cordon_layer_query){0};
-    if ((given && options_read(ret, sizeof *ret, given, err)) ||
-        read_paths(ret->paths, &paths, err))
-        return -1;
-    query.step = ret->step;
-    query.paths = ret->paths ? strv_view(&paths) : NULL;
-    return change_list(layer->layer, &query, changes, problems, err);
-}
-
-const char *cordon_layer_changes(struct cordon_layer *layer, const struct cordon_layer_query *given,
-                                 struct cordon_error *error)
-{
-    AUTO(changes_done) struct changes changes = {0};
-    AUTO(strv_done) struct strv problems = {0};
-    struct cordon_layer_query query;
-    json_t *list;
-    struct err err;
-
-    if (find_changes(layer, given, &query, &changes, &problems, &err))
-        return fail(error, &err);
-    list = json_array();
-    for (size_t i = 0; i < changes.len; i++)
-        json_array_append_new(list, change_to_json(layer->layer, &changes.items[i]));
-    return give(&layer->text, json_pack("{s:o, s:o, s:o}", "changes", list, "counts",
-                                        change_counts_to_json(&changes.counts), "problems",
-                                        json_lossy_list(strv_view(&problems))));
-}
-
 /* What cannot be read, or has changed meanwhile, says so in its place. */
 static json_t *diff_one(const struct layer *layer, const struct change *change, size_t max_bytes)
 {
     AUTO(change_diff_done) struct change_diff diff = {0};
     struct err err;
 
-    if (change_diff(layer, change, CONTEXT_LINES, max_bytes, &diff, &err) == 0)
+    if (change_diff(layer, change, CONTEXT_LINES, max_bytes ? max_bytes : DIFF_BYTES, &diff,
+                    &err) == 0)
         return change_diff_to_json(layer, change, &diff);
     return json_pack("{s:o, s:o}", "change", change_to_json(layer, change), "problem",
                      json_lossy(err.msg));
 }
 
-const char *cordon_layer_diff(struct cordon_layer *layer, const struct cordon_layer_query *given,
-                              struct cordon_error *error)
+/* Each with what it changes, or with counts of all. NULL on failure. */
+static json_t *list_changes(const struct layer *layer, const struct cordon_layer_query *given,
+                            bool with_diffs, struct err *err)
 {
     AUTO(changes_done) struct changes changes = {0};
     AUTO(strv_done) struct strv problems = {0};
-    struct cordon_layer_query query;
+    AUTO(strv_done) struct strv paths = {0};
+    struct cordon_layer_query asked = {0};
+    struct change_query query;
     json_t *list;
-    struct err err;
 
-    if (find_changes(layer, given, &query, &changes, &problems, &err))
-        return fail(error, &err);
+    if ((given && options_read(&asked, sizeof asked, given, err)) ||
+        read_paths(asked.paths, &paths, err))
+        return NULL;
+    query =
+        (struct change_query){.step = asked.step, .paths = asked.paths ? strv_view(&paths) : NULL};
+    if (change_list(layer, &query, &changes, &problems, err))
+        return NULL;
     list = json_array();
     for (size_t i = 0; i < changes.len; i++)
-        json_array_append_new(list, diff_one(layer->layer, &changes.items[i],
-                                             query.max_bytes ? query.max_bytes : DIFF_BYTES));
-    return give(&layer->text, json_pack("{s:o, s:o}", "diffs", list, "problems",
-                                        json_lossy_list(strv_view(&problems))));
+        json_array_append_new(list, with_diffs ? diff_one(layer, &changes.items[i], asked.max_bytes)
+                                               : change_to_json(layer, &changes.items[i]));
+    return json_pack("{s:o, s:o*, s:o}", with_diffs ? "diffs" : "changes", list, "counts",
+                     with_diffs ? NULL : change_counts_to_json(&changes.counts), "problems",
+                     json_lossy_list(strv_view(&problems)));
+}
+
+const char *cordon_layer_changes(struct cordon_layer *layer, const struct cordon_layer_query *given,
+                                 struct cordon_error *error)
+{
+    struct err err;
+    json_t *json = list_changes(layer->layer, given, false, &err);
+
+    return json ? give(&layer->text, json) : fail(error, &err);
+}
+
+const char *cordon_layer_diff(struct cordon_layer *layer, const struct cordon_layer_query *given,
+                              struct cordon_error *error)
+{
+    struct err err;
+    json_t *json = list_changes(layer->layer, given, true, &err);
+
+    return json ? give(&layer->text, json) : fail(error, &err);
 }
 
 /* --- accepting, and the like --- */
