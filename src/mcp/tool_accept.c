@@ -145,7 +145,7 @@ static void on_answer(void *data, const struct mcp_message *message)
     decision = message ? decision_of(message, &why) : NULL;
     if (!message)
         answer_no(call, "nobody answered");
-    else if (decision && str_eq(decision, "yes"))
+    else if (decision && str_eq(decision, "yes") && asking->params)
         carry_out(call, asking->method, json_incref(asking->params));
     else if (decision && str_eq(decision, "yes_with_marked") && asking->marked)
         carry_out(call, asking->method, json_incref(asking->marked));
@@ -165,32 +165,32 @@ static void on_cancel(void *data)
 
 /* --- the question --- */
 
-static json_t *choice(const char *word, const char *title)
-{
-    return json_pack("{s:s, s:s}", "const", word, "title", title);
-}
-
-/* In the words of the version, as in ask.c. */
+/* In the words of the version, as in ask.c. Without `yes` all is marked. */
 static json_t *decision_schema(const struct mcp_call *call, const char *yes, bool has_marked)
 {
-    static const char with_marked[] = "Yes, also what is marked";
+    const bool has_titles = mcp_version_has(call->version, MCP_HAS_ELICITATION_MODES);
+    const char *const words[] = {"yes", "yes_with_marked", "no"};
+    const char *const titles[] = {
+        yes, yes ? "Yes, also what is marked" : "Yes, all of it is marked", "No"};
+    const bool is_offered[] = {yes, has_marked, true};
     json_t *schema = json_pack("{s:s, s:s}", "type", "string", "title", "Decision");
+    json_t *list = json_array();
+    json_t *names = json_array();
 
-    if (mcp_version_has(call->version, MCP_HAS_ELICITATION_MODES)) {
-        json_t *list = json_pack("[o, o]", choice("yes", yes), choice("no", "No"));
-
-        if (has_marked)
-            json_array_insert_new(list, 1, choice("yes_with_marked", with_marked));
-        json_object_set_new(schema, "oneOf", list);
-        json_object_set_new(schema, "default", json_string("no"));
-        return schema;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!is_offered[i])
+            continue;
+        json_array_append_new(
+            list, has_titles ? json_pack("{s:s, s:s}", "const", words[i], "title", titles[i])
+                             : json_string(words[i]));
+        json_array_append_new(names, json_string(titles[i]));
     }
-    json_object_set_new(schema, "enum",
-                        has_marked ? json_pack("[s, s, s]", "yes", "yes_with_marked", "no")
-                                   : json_pack("[s, s]", "yes", "no"));
-    json_object_set_new(schema, "enumNames",
-                        has_marked ? json_pack("[s, s, s]", yes, with_marked, "No")
-                                   : json_pack("[s, s]", yes, "No"));
+    json_object_set_new(schema, has_titles ? "oneOf" : "enum", list);
+    if (has_titles)
+        json_object_set_new(schema, "default", json_string("no"));
+    else
+        json_object_set(schema, "enumNames", names);
+    json_decref(names);
     return schema;
 }
 
@@ -322,10 +322,16 @@ static void ask_to_accept(struct mcp_call *call, const json_t *result)
         buf_appendf(&text, "  and %zu more, which cordon changes %s shows\n",
                     marked + plain - shown, mcp_layer_name(call->session->mcp));
     mcp_layer_append_counts(json_object_get(result, "counts"), &text);
-    asking.params = accept_params(call, changes, false);
+    if (!plain && marked && !asking.marked) {
+        mcp_tool_fail(call, "Nothing was done: all of it is marked, and too much to be shown in a "
+                            "question. The user can accept it in a terminal: cordon accept");
+        return;
+    }
+    if (plain || !marked)
+        asking.params = accept_params(call, changes, false);
     yes = alloc_strf("Yes%s%s", marked ? ", but not what is marked" : "",
                      marked + plain > shown && plain ? UNSHOWN : "");
-    ask(call, &asking, text.data, yes);
+    ask(call, &asking, text.data, asking.params ? yes : NULL);
 }
 
 static void on_changes(struct mcp_call *call, const json_t *result)

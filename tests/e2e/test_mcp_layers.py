@@ -106,7 +106,9 @@ def test_a_session_in_a_layer(client, place):
     assert sorted(got["done"]) == [f"{place.ws}/gone", f"{place.ws}/new"] and got["accepted"]
     assert [(left["path"], left["reason"]) for left in got["left"]] == [(f"{place.ws}/old", "conflict")]
     assert {path.name: path.read_text() for path in place.ws.iterdir()} == {"old": "by the user\n", "new": "new\n"}
-    got, _ = accept(client, "yes_with_marked", paths=["tool"])
+    got, form = accept(client, "yes_with_marked", paths=["tool"])
+    words = [choice["const"] for choice in form["requestedSchema"]["properties"]["decision"]["oneOf"]]
+    assert words == ["yes_with_marked", "no"]  # all of it is marked
     assert got["done"] == [f"{place.ws}/tool"] and (place.ws / "tool").stat().st_mode & 0o111
 
     call = client.ask("tools/call", name="layer_undo", arguments={"accept_id": got["accept_id"]})
