@@ -128,7 +128,9 @@ static ssize_t helper_take(struct layer_helper *helper)
     take_rights(helper, fds, count);
     if (buf_append(&helper->text, block, (size_t)len))
         return len;
-    err_set(&err, ERR_LIMIT, "the answer is larger than %d bytes: ask for a part of it",
+    err_set(&err, ERR_LIMIT,
+            "the answer is larger than %d bytes: ask for a part of it (what was to be changed is "
+            "changed: layer/info and layer/changes say how far)",
             ANSWER_MAX);
     helper_fail(helper, &err);
     return -2;
