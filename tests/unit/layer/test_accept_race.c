@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -215,6 +216,7 @@ static pid_t start(void (*act)(const struct hand *hand), const struct hand *hand
 
     assert_true(pid >= 0);
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test fails before it stops this */
         act(hand);
         _exit(0);
     }
