@@ -399,6 +399,11 @@ int launch_signal(struct launch *launch, int signal, bool everything, struct err
     return 0;
 }
 
+bool sandbox_has_view(const struct sandbox *sandbox)
+{
+    return false;
+}
+
 int launch_publish(struct launch *launch, uint16_t port, int listener, struct err *err)
 {
     return err_set(err, ERR_UNSUPPORTED, "a fake has no network of its own");
