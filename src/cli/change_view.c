@@ -307,7 +307,7 @@ void change_lines_make(const struct changes *changes, bool is_full, struct chang
 
 /* --- words --- */
 
-const char *change_kind_word(const struct change *change)
+static const char *kind_word(const struct change *change)
 {
     switch (change->kind) {
     case CHANGE_ADDED:
@@ -486,8 +486,7 @@ void change_line_print(const struct change_view *view, const struct change_line 
         fold_marks_print(line->marks, &marks);
     }
     buf_appendf(ret, "  %s%-*s%s ", colour_of(ink, change->kind), WORD_WIDTH,
-                line->fold == FOLD_NONE ? change_kind_word(change) : fold_words[line->fold],
-                ink->off);
+                line->fold == FOLD_NONE ? kind_word(change) : fold_words[line->fold], ink->off);
     buf_appendf(ret, "%-*s", about.len || marks.len ? PATH_WIDTH : 0, name.data);
     if (about.len)
         buf_appendf(ret, "  %s%s%s", ink->faint, about.data, ink->off);

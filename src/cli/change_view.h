@@ -57,9 +57,6 @@ void change_counts_print(const struct change_counts *counts, const struct ink *i
 /* Why it is marked, by commas: "run later by make, executable now"; nothing when it is not. */
 void change_marks_print(const struct change *change, struct buf *ret);
 
-/* "changed", "new", ... */
-const char *change_kind_word(const struct change *change);
-
 /* "1.2M"; "512 bytes" */
 void size_print(uint64_t bytes, struct buf *ret);
 

@@ -120,7 +120,6 @@ int layer_save_step(const struct layer *layer, const struct step_record *record,
 struct step_record *layer_step_find(const struct layer *layer, int number); /* NULL: none */
 struct step_record *layer_step_add(struct layer *layer, int number);
 void layer_steps_changed(struct layer *layer); /* after every change of `records` */
-int layer_read_steps(struct layer *layer, struct err *err);
 
 /* The id of the layer that has just this name; NULL: there is none. Caller frees. */
 char *layers_find_name(const char *name);

@@ -240,7 +240,7 @@ static int drop_removed(struct layer *layer, struct err *err)
     return 0;
 }
 
-int layer_read_steps(struct layer *layer, struct err *err)
+static int read_steps(struct layer *layer, struct err *err)
 {
     struct reading reading = {.layer = layer, .err = err};
 
@@ -323,13 +323,13 @@ static int read_layer(struct layer *layer, struct err *err)
     layer->record = record;
     memset(&record, 0, sizeof record);
     settle_roots(layer);
-    return layer_read_steps(layer, err);
+    return read_steps(layer, err);
 }
 
 /* What it lies over is for its holder to change, who knows which of that its maps had. */
 int layer_reload(struct layer *layer, struct err *err)
 {
-    return layer->launches ? 0 : layer_read_steps(layer, err);
+    return layer->launches ? 0 : read_steps(layer, err);
 }
 
 /* --- opening --- */
