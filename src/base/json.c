@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/strv.h"
@@ -116,6 +117,19 @@ json_t *json_lossy_list(char *const *texts)
     for (; *texts; texts++)
         json_array_append_new(list, json_lossy(*texts));
     return list;
+}
+
+void json_set_path(json_t *object, const char *key, const char *base64_key, const char *path)
+{
+    size_t len = strlen(path);
+    AUTO_FREE char *text = NULL;
+
+    json_object_set_new(object, key, json_lossy(path));
+    if (utf8_is_valid(path, len))
+        return;
+    text = alloc_zero(base64_encoded_len(len) + 1, 1);
+    base64_encode(path, len, text);
+    json_object_set_new(object, base64_key, json_string(text));
 }
 
 struct json_at json_at_root(const json_t *value)

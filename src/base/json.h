@@ -32,6 +32,9 @@ json_t *json_parse_nul(const char *text, size_t len, struct err *err);
  * reference. */
 json_t *json_lossy(const char *text);
 
+/* The same as `key` of the object; and where it is no UTF-8, its bytes as `base64_key`. */
+void json_set_path(json_t *object, const char *key, const char *base64_key, const char *path);
+
 /* An array of such texts; `texts` is NULL-terminated. */
 json_t *json_lossy_list(char *const *texts);
 

@@ -31,7 +31,7 @@ json_t *accept_result_to_json(const struct accept_result *result)
         const struct left *one = &result->left[i];
         json_t *item = json_object();
 
-        json_object_set_new(item, "path", json_lossy(one->path));
+        json_set_path(item, "path", "pathBase64", one->path);
         json_object_set_new(item, "reason", json_string(left_why_words[one->why]));
         if (one->detail)
             json_object_set_new(item, "detail", json_lossy(one->detail));

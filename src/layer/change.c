@@ -6,11 +6,9 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/base64.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -191,19 +189,6 @@ char *change_from(const struct layer *layer, const struct change *change)
     return change->from ? root_join(layer, change->root, change->from) : NULL;
 }
 
-static void set_path(json_t *object, const char *key, const char *base64_key, const char *path)
-{
-    size_t len = strlen(path);
-    AUTO_FREE char *text = NULL;
-
-    json_object_set_new(object, key, json_lossy(path));
-    if (utf8_is_valid(path, len))
-        return;
-    text = alloc_zero(base64_encoded_len(len) + 1, 1);
-    base64_encode(path, len, text);
-    json_object_set_new(object, base64_key, json_string(text));
-}
-
 static json_t *stamp_to_json(const struct change_stamp *stamp)
 {
     AUTO_FREE char *text = change_stamp_format(stamp);
@@ -227,9 +212,9 @@ json_t *change_to_json(const struct layer *layer, const struct change *change)
     AUTO_FREE char *from = change_from(layer, change);
     json_t *object = json_object(), *words = json_array();
 
-    set_path(object, "path", "pathBase64", path);
+    json_set_path(object, "path", "pathBase64", path);
     if (from)
-        set_path(object, "from", "fromBase64", from);
+        json_set_path(object, "from", "fromBase64", from);
     json_object_set_new(object, "kind", json_string(kind));
     json_object_set_new(object, "type", json_string(type_word(side->mode)));
     for (size_t i = 0; i < MARKS; i++)
