@@ -90,11 +90,6 @@ bool sandbox_is_idle(const struct sandbox *sandbox)
     return false;
 }
 
-bool sandbox_has_view(const struct sandbox *sandbox)
-{
-    return false;
-}
-
 const char *sandbox_degradation(const struct sandbox *sandbox)
 {
     return "";
