@@ -145,7 +145,8 @@ static void add_ratios(struct bench *bench, const struct work *work, struct ways
 
 static void measure_work(struct bench *bench, const struct work *work, const double launch[WAYS])
 {
-    unsigned turns = bench->runs / work->share;
+    const unsigned fewest = bench_is_quick(bench) ? 1 : TURNS_MIN;
+    const unsigned turns = bench->runs / work->share;
     struct ways ways = {0};
 
     if (access(work->program, X_OK)) {
@@ -153,7 +154,7 @@ static void measure_work(struct bench *bench, const struct work *work, const dou
         return;
     }
     work_make(bench, work);
-    take_turns(bench, work, turns > TURNS_MIN ? turns : TURNS_MIN, launch, &ways);
+    take_turns(bench, work, turns > fewest ? turns : fewest, launch, &ways);
     add_times(bench, work->name, &ways);
     add_ratios(bench, work, &ways);
     ways_done(&ways);

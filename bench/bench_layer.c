@@ -195,6 +195,7 @@ static void measure_work(struct bench *bench, const struct work *work, double mo
 {
     static const char *const way_names[WAYS] = {"outside", "in a sandbox", "in a layer"};
     const unsigned turns = bench->runs / work->share;
+    const unsigned fewest = bench_is_quick(bench) ? 1 : TURNS_MIN;
     struct sample samples[WAYS] = {{0}};
     double times[WAYS];
 
@@ -203,7 +204,7 @@ static void measure_work(struct bench *bench, const struct work *work, double mo
         return;
     }
     work_make(bench, work);
-    measure_ways(bench, work, turns > TURNS_MIN ? turns : TURNS_MIN, samples);
+    measure_ways(bench, work, turns > fewest ? turns : fewest, samples);
     for (int way = 0; way < WAYS; way++) {
         char *name = alloc_strf("%s%s%s", way ? "  " : work->name, way ? "" : ", ", way_names[way]);
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import BUILD, CORDON, LAUNCHER, WAIT
+from harness import BUILD, CORDON, LAUNCHER, WAIT, Place
 
 PYTHON = "/usr/bin/python3"
 
@@ -55,7 +55,7 @@ def has_account():
 def where(*programs, wants_account=False):
     """A test of programs that nobody is asked to install, and that may want to know who their user is:
     elsewhere it is left out, with a warning."""
-    absent = [program for program in programs if shutil.which(program) is None]
+    absent = [program for program in programs if shutil.which(program, path=Place.PATH) is None]
     if wants_account and not has_account():
         absent.append("account")
 
