@@ -4,6 +4,7 @@
  * The quiet time is next to nothing, so that whoever does not read everything before giving up
  * loses something. The naive loop, which stops at hang-up, loses the tail of most terminals; one
  * that trusts its timer loses what the kernel had no room to report in the same turn. */
+#include "../base/sanitized.h"
 #include "fake_sandbox.h"
 #include "run.h"
 
@@ -12,7 +13,7 @@
 
 #define AT_ONCE_NS 1
 
-enum { FLOOD = 3000, FLOOD_SANITIZED = 300, IN_FLIGHT = 60 };
+enum { FLOOD = SANITIZED ? 300 : 3000, IN_FLIGHT = 60 };
 
 struct flood {
     struct loop *loop;
@@ -30,18 +31,6 @@ struct emitter {
     size_t expected;
     size_t got;
 };
-
-static size_t flood_total(void)
-{
-#if defined(__SANITIZE_ADDRESS__)
-    return FLOOD_SANITIZED;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-    return FLOOD_SANITIZED;
-#endif
-#endif
-    return FLOOD;
-}
 
 /* Around what a terminal and a pipe take at a time, and all kinds of others. */
 static size_t flood_size(size_t i)
@@ -116,8 +105,7 @@ static void emitter_start(struct flood *flood)
 static void check_flood(enum process_stdio stdio, bool holds)
 {
     struct err err;
-    struct flood flood = {
-        .loop = loop_new(&err), .stdio = stdio, .holds = holds, .total = flood_total()};
+    struct flood flood = {.loop = loop_new(&err), .stdio = stdio, .holds = holds, .total = FLOOD};
 
     fake = (struct fake){.leaves_children = holds};
     assert_non_null(flood.loop);

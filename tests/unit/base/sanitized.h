@@ -1,0 +1,14 @@
+/* Whether this was built with AddressSanitizer, under which long rounds play a share of themselves: without it they are
+ * played whole. */
+#pragma once
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
