@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 from processes import descendants, name_of, stat_of
 from watch import PROTECTED, Watch
@@ -26,8 +27,14 @@ CORDON = BUILD / "src/cli/cordon"
 LAUNCHER = BUILD / "src/sandbox/launcher/cordon-linux-sandbox"
 # by what root's processes are counted where no cgroup does it
 PIDS_OF_ROOT_BY = "pid-namespace" if tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) >= (6, 14) else "none"
-STAMPS = 5  # CLOCK_REALTIME_COARSE, by which files are stamped and steps of layers begin
 WAIT = 150  # seconds; nothing comes near it, but on a machine with much else to do
+
+
+def let_age(folder):
+    """Until what is there is no conflict to be sure for a step of a layer that begins now: what was changed within 10 ms
+    before may have been changed during it. By the clock by which files are stamped and steps begin."""
+    while time.clock_gettime(5) - max(path.lstat().st_ctime for path in folder.rglob("*")) < 0.02:  # CLOCK_REALTIME_COARSE
+        time.sleep(0.005)
 
 
 def private_tmp(home, workspace):

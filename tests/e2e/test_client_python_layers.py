@@ -1,6 +1,7 @@
 """clients/python with change layers, and without asyncio."""
 import pytest
 
+from harness import let_age
 from test_client_python import run
 from test_client_python_own import own  # noqa: F401, a fixture
 
@@ -17,6 +18,7 @@ async def layers_of(client, own):
 async def test_a_layer(own):
     """What commands, sessions, patches and file calls write is in it; taken in parts, taken back, thrown away."""
     (own.ws / "old").write_text("one\n")
+    let_age(own.ws)
     async with cordon.spawn() as client, client.layers.open("agent") as layer:
         assert layer.roots == [str(own.ws)] and layer.name == "agent"
         (await client.run("echo two >>old; echo a >a; mkdir d; printf 'x\\0' >d/b", layer=layer)).check()

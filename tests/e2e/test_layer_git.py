@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+from harness import let_age
 
 
 @pytest.fixture
@@ -19,6 +20,7 @@ def repo(place):
     (place.ws / "file").write_text("1\n")
     git("add", ".")
     git("commit", "-qm", "first")
+    let_age(place.ws)
     place.git = git
     return place
 

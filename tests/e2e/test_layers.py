@@ -5,28 +5,21 @@ import os
 import re
 import socket
 import subprocess
-import time
 
 import pytest
 
-from harness import STAMPS, WAIT
+from harness import WAIT, let_age
 from person import Person
 
 WRITES = "echo new > new.txt; echo two >> old.txt; rm gone.txt; echo all: > build.mk"
-
-
-def aged(place):
-    """What was changed within 10 ms before a step began counts as changed during it."""
-    while time.clock_gettime(STAMPS) - max(path.lstat().st_ctime for path in place.ws.rglob("*")) < 0.02:
-        time.sleep(0.01)
-    return place
 
 
 @pytest.fixture
 def tree(place):
     (place.ws / "old.txt").write_text("one\n")
     (place.ws / "gone.txt").write_text("gone\n")
-    return aged(place)
+    let_age(place.ws)
+    return place
 
 
 def names(place):
@@ -318,7 +311,7 @@ def test_folders_are_one_line(tree, terminal):
     (tree.ws / "lib/sub").mkdir(parents=True)
     for number in range(4):
         (tree.ws / f"lib/sub/f{number}").write_text(f"{number}\n" * 40)
-    aged(tree)
+    let_age(tree.ws)
     layered(tree, "mv lib library; mkdir d; for i in 1 2 3 4 5 6; do echo $i > d/f$i; done; echo all: > d/Makefile")
     told = [" ".join(line.split()) for line in tree.cordon("changes").stdout.splitlines()]
     assert "new d/ 6 files, 12 bytes" in told and "new d/Makefile ! run later by make" in told
@@ -360,7 +353,7 @@ def test_hunk_by_hunk(tree, terminal):
     """Of the first, which is split, a part; the second is left; the third found by its text."""
     lines = [f"line {number}" for number in range(60)]
     (tree.ws / "text").write_text("\n".join(lines) + "\n")
-    aged(tree)
+    let_age(tree.ws)
     layered(tree, "sed -i '3s/.*/three/; 5s/.*/five/; 30s/.*/thirty/; 55s/.*/more/' text; echo x > a")
     terminal.start("accept", "-i")
     assert "(1/2)" in terminal.answer(",?]?", "/")

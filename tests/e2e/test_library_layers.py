@@ -1,11 +1,13 @@
 """libcordon: a host with a change layer (hosts/layers.c)."""
 import json
 
+from harness import let_age
 from host import ENV, build
 
 
 def test_a_host_with_a_layer(place):
     (place.ws / "old").write_text("old\n")
+    let_age(place.ws)
     ran = place.cordon("host", program=build(place, "layers"), env=ENV)
     assert (ran.returncode, ran.stderr) == (0, ""), ran
     first, seen, changes, step, diffs, accepted, _, undone, _, dropped, layers, old, _ = map(json.loads, ran.stdout.splitlines())

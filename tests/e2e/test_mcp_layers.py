@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 
+from harness import let_age
 from talking_mcp import Mcp
 from talking_mcp_http import McpServer
 from test_mcp_approvals import FORMS, question, reply
@@ -46,6 +47,7 @@ class Checked(Mcp):
 def client(place):
     (place.ws / "old").write_text("one\ntwo\n")
     (place.ws / "gone").write_text("x\n")
+    let_age(place.ws)
     with closing(Checked(place, "--layer=work", capabilities=FORMS)) as client:
         yield client
 

@@ -2,10 +2,9 @@
 import base64
 import os
 import shutil
-import time
 
 import pytest
-from harness import BUILD, STAMPS
+from harness import BUILD, let_age
 from served import Server, exec_result, exec_run, uri, workspace_write
 from ws_client import RpcError
 
@@ -23,10 +22,8 @@ def client(server):
 
 
 def older(path, text):
-    """A file that was there before a step, by more than what counts as a conflict to be sure (10 ms)."""
     path.write_text(text)
-    while time.clock_gettime(STAMPS) < path.stat().st_ctime + 0.02:
-        time.sleep(0.005)
+    let_age(path.parent)
 
 
 def create(client, **params):

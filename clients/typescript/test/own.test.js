@@ -2,10 +2,11 @@
 // are (CORDON_PLACE). What it does when nothing is said, time-outs, questions, sessions, errors.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 
 import * as cordon from 'cordon';
 
@@ -372,6 +373,8 @@ test('a change layer', async () => {
   mkdirSync('layered');
   const here = { cwd: 'layered' };
   writeFileSync('layered/old', 'one\n');
+  // what was changed just before a step begins is a conflict to be sure
+  while (Date.now() < statSync('layered/old').ctimeMs + 100) await setTimeout(10);
   const layer = await client.layers.open({ ...here, name: 'ts' });
   assert.deepEqual([layer.name, layer.roots], ['ts', [`${ws}/layered`]]);
   (await client.run('echo two >>old; echo a >a; cp /bin/true tool', { ...here, layer })).check();
