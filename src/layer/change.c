@@ -97,27 +97,14 @@ int change_stamp_parse(const char *text, struct change_stamp *ret, struct err *e
 
 static const struct {
     enum change_mark mark;
-    char letter;
     const char *word;
 } marks[] = {
-    {MARK_EXECUTABLE, 'x', "executable"}, {MARK_LEAVES, 'l', "leaves"},
-    {MARK_PROTECTED, 'p', "protected"},   {MARK_RUNS_LATER, 'r', "runs-later"},
-    {MARK_SET_ID, 's', "set-id"},         {MARK_SPECIAL, 'd', "special"},
-    {MARK_CONFLICT, 'c', "conflict"},
+    {MARK_EXECUTABLE, "executable"}, {MARK_LEAVES, "leaves"}, {MARK_PROTECTED, "protected"},
+    {MARK_RUNS_LATER, "runs-later"}, {MARK_SET_ID, "set-id"}, {MARK_SPECIAL, "special"},
+    {MARK_CONFLICT, "conflict"},
 };
 
 enum { MARKS = sizeof marks / sizeof *marks };
-
-char *change_marks_format(unsigned set)
-{
-    char text[MARKS + 1] = "";
-    size_t len = 0;
-
-    for (size_t i = 0; i < MARKS; i++)
-        if (set & marks[i].mark)
-            text[len++] = marks[i].letter;
-    return alloc_str(text);
-}
 
 /* --- lists --- */
 
@@ -136,6 +123,22 @@ void changes_sort(struct changes *changes)
 {
     if (changes->len)
         qsort(changes->items, changes->len, sizeof *changes->items, compare_changes);
+}
+
+size_t changes_place(const struct changes *changes, size_t root, const char *path)
+{
+    size_t low = 0, high = changes->len;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct change *change = &changes->items[middle];
+
+        if (change->root < root || (change->root == root && path_compare(change->path, path) < 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 void changes_count(struct changes *changes)

@@ -106,6 +106,9 @@ void change_done(struct change *change);
 void changes_sort(struct changes *changes);
 void changes_count(struct changes *changes); /* fills in `counts` */
 
+/* The place in the sorted list of the first change of that path, or of what would come behind it. */
+size_t changes_place(const struct changes *changes, size_t root, const char *path);
+
 /* Absolute; the caller frees. `from`: NULL where there is none. */
 char *change_path(const struct layer *layer, const struct change *change);
 char *change_from(const struct layer *layer, const struct change *change);
@@ -118,9 +121,6 @@ void change_stamp_of(const struct stat *st, struct change_stamp *ret);
 bool change_stamp_equal(const struct change_stamp *one, const struct change_stamp *other);
 char *change_stamp_format(const struct change_stamp *stamp); /* the caller frees; "" for nothing */
 int change_stamp_parse(const char *text, struct change_stamp *ret, struct err *err);
-
-/* "xr" and the like, in the order of the enum; the caller frees. */
-char *change_marks_format(unsigned marks);
 
 /* {"path", "pathBase64"?, "from"?, "fromBase64"?, "kind": "A", "type": "file" | "directory" | "link" | "special",
  * "marks": ["runs-later", ...], "runBy"?, "edited"?, "within"?, "size", "mode", "binary", "step", "stamp", "realStamp"}: what every face says

@@ -163,22 +163,10 @@ static void settle_done(struct settle *settle)
 static bool is_listed(const struct settle *settle, const char *path)
 {
     const struct changes *all = &settle->changes;
-    const size_t len = strlen(path);
-    size_t low = 0, high = all->len;
+    const size_t at = changes_place(all, settle->root, path);
 
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const struct change *change = &all->items[middle];
-
-        if (change->root < settle->root ||
-            (change->root == settle->root && path_compare(change->path, path) < 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < all->len && all->items[low].root == settle->root &&
-           strncmp(all->items[low].path, path, len) == 0 &&
-           (!all->items[low].path[len] || all->items[low].path[len] == '/');
+    return at < all->len && all->items[at].root == settle->root &&
+           path_is_within(all->items[at].path, path);
 }
 
 static int push_name(void *data, const char *name)

@@ -342,22 +342,11 @@ static void pair_similar(struct pairing *pairing)
 static size_t find(const struct changes *changes, size_t root, const char *path,
                    enum change_kind kind)
 {
-    size_t low = 0, high = changes->len;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct change *change = &changes->items[middle];
-
-        if (change->root < root || (change->root == root && path_compare(change->path, path) < 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < changes->len && changes->items[low].root == root &&
-           str_eq(changes->items[low].path, path);
-         low++)
-        if (changes->items[low].kind == kind)
-            return low;
+    for (size_t i = changes_place(changes, root, path);
+         i < changes->len && changes->items[i].root == root && str_eq(changes->items[i].path, path);
+         i++)
+        if (changes->items[i].kind == kind)
+            return i;
     return SIZE_MAX;
 }
 

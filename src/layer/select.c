@@ -111,32 +111,15 @@ static enum asked change_asked(const struct select *select, const struct change 
 /* --- what goes along --- */
 
 /* The changes of the path: one, or a D and an A. */
-static size_t find_first(const struct select *select, size_t root, const char *path, size_t len)
-{
-    const struct changes *all = &select->ret->changes;
-    AUTO_FREE char *wanted = alloc_strn(path, len);
-    size_t low = 0, high = all->len;
-
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const struct change *change = &all->items[middle];
-
-        if (change->root < root || (change->root == root && path_compare(change->path, wanted) < 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void choose_at(struct select *select, size_t root, const char *path, size_t len)
 {
     const struct changes *all = &select->ret->changes;
+    AUTO_FREE char *wanted = alloc_strn(path, len);
 
-    for (size_t i = find_first(select, root, path, len); i < all->len; i++) {
+    for (size_t i = changes_place(all, root, wanted); i < all->len; i++) {
         const struct change *change = &all->items[i];
 
-        if (change->root != root || strncmp(change->path, path, len) != 0 || change->path[len])
+        if (change->root != root || !str_eq(change->path, wanted))
             break;
         select->is_chosen[i] = true;
     }

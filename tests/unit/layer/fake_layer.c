@@ -215,13 +215,16 @@ void fake_mode(const struct layer *layer, size_t step, const char *path, mode_t 
 
 static void add_line(const struct change *change, struct buf *text)
 {
-    AUTO_FREE char *marks = change_marks_format(change->marks);
+    static const char letters[] = "xlprsdc"; /* in the order of the enum */
 
     buf_appendf(text, "%c %s", change->kind, change->path);
     if (change->from)
         buf_appendf(text, " from=%s", change->from);
-    if (*marks)
-        buf_appendf(text, " marks=%s", marks);
+    if (change->marks)
+        buf_append_str(text, " marks=");
+    for (size_t i = 0; letters[i]; i++)
+        if (change->marks & 1u << i)
+            buf_append(text, &letters[i], 1);
     if (change->run_by)
         buf_appendf(text, " by=%s", change->run_by);
     if (change->step != 1)
