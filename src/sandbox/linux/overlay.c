@@ -29,14 +29,13 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
-#include "base/buf.h"
-#include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "sandbox/launcher/kernel.h"
 #include "sandbox/linux/clone_child.h"
 #include "sandbox/linux/identity.h"
+#include "sandbox/linux/mounts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +59,6 @@ enum {
     NFS_MAGIC = 0x6969,
     OPTIONS_MAX = 4096, /* mount(2): a page */
     KERNEL_WORDS_MAX = 160,
-    MOUNTS_MAX_BYTES = 4 << 20,
 };
 
 /* An overlay that is mounted nowhere yet, and the directory for it; -1 each before. */
@@ -409,48 +407,30 @@ ON_OWN_STACK static int refreshing_child(void *argument)
 
 /* --- why not --- */
 
-/* \040 and the like, in place. */
-static void unescape(char *text)
-{
-    char *to = text;
+struct search {
+    const char *root;
+    char *found;
+};
 
-    for (; *text; text++) {
-        if (text[0] == '\\' && text[1] && text[2] && text[3]) {
-            *to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
-            text += 3;
-        } else {
-            *to++ = *text;
-        }
-    }
-    *to = '\0';
+static bool look_below(void *data, const struct mount_seen *mount)
+{
+    struct search *search = data;
+
+    if (!path_is_within(mount->path, search->root) || str_eq(mount->path, search->root) ||
+        (search->found && strlen(search->found) <= strlen(mount->path)))
+        return true;
+    free(search->found);
+    search->found = alloc_str(mount->path);
+    return true;
 }
 
 /* The topmost mount that is below `root`, or NULL; the caller frees. */
 static char *mount_below(const char *root)
 {
-    AUTO(buf_done) struct buf text = {0};
-    AUTO_FREE char *found = NULL;
-    struct err ignored;
-    char *rest, *line;
+    struct search search = {.root = root};
 
-    if (fd_read_file("/proc/self/mountinfo", MOUNTS_MAX_BYTES, &text, &ignored) || !text.data)
-        return NULL;
-    rest = text.data;
-    while ((line = strsep(&rest, "\n")) && *line) {
-        char *path = NULL;
-
-        for (int field = 0; line && field < 5; field++) /* proc_pid_mountinfo(5): the fifth */
-            path = strsep(&line, " ");
-        if (!path)
-            break;
-        unescape(path);
-        if (!path_is_within(path, root) || str_eq(path, root) ||
-            (found && strlen(found) <= strlen(path)))
-            continue;
-        free(found);
-        found = alloc_str(path);
-    }
-    return TAKE_PTR(found);
+    mounts_each(look_below, &search);
+    return search.found;
 }
 
 static bool is_of_type(const char *path, long type)
