@@ -163,7 +163,7 @@ static int list(const struct layers_options *options, const char *cwd)
         return print_json(rows, infos.len, &problems);
     for (size_t i = 0; i < problems.len; i++)
         console_say("%s", problems.items[i]);
-    if (!infos.len)
+    if (!infos.len && !problems.len)
         buf_append_str(&text, "there is no layer: \"cordon run --layer -- COMMAND\" makes one\n");
     return console_print(&text);
 }

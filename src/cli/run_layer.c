@@ -542,8 +542,9 @@ struct layer *run_layer_open_undoable(struct layer_words *words, const char *hel
         words->layer = alloc_str(last->id);
         return layer_words_open(words, LAYER_CHANGE, held_by, err);
     }
-    err_set(
-        err, ERR_NOT_FOUND,
-        "nothing was accepted here that could be taken back (\"cordon layers\" lists the layers)");
+    err_set(err, ERR_NOT_FOUND, "%s",
+            problems.len ? problems.items[0]
+                         : "nothing was accepted here that could be taken back (\"cordon layers\" "
+                           "lists the layers)");
     return NULL;
 }

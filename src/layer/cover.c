@@ -221,7 +221,7 @@ static int find_place(struct layer *layer, const char *root, const struct stat *
         return str_eq(path, now) ? 0 : layer_move(layer, bases[i], err);
     }
     *err = first;
-    return -1;
+    return store_explain(err);
 }
 
 static int try_root(struct layer *layer, const char *path, const struct stat *st, struct err *err)

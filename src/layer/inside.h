@@ -64,6 +64,9 @@ enum store_base {
  * `ret_path`: canonical; the caller frees. */
 int store_open_base(enum store_base base, bool makes, char **ret_path, struct err *err);
 
+/* What failed did so since this process is in a sandbox, where no layer can be had, if it is: then that is said. Returns -1. */
+int store_explain(struct err *err);
+
 /* The folder of a layer in it; checked. */
 int store_open_layer(int base, const char *id, struct err *err);
 

@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "policy/host_view.h"
+#include "sandbox/linux/mounts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -140,7 +141,37 @@ static int open_outer(enum store_base base, bool makes, char **ret_path, struct 
     return TAKE_FD(fd);
 }
 
-int store_open_base(enum store_base base, bool makes, char **ret_path, struct err *err)
+/* --- inside of a sandbox --- */
+
+static bool look_for_layer(void *data, const struct mount_seen *mount)
+{
+    bool *is_found = data;
+
+    *is_found = str_starts(mount->source, LAYER_MOUNT_NAME);
+    return !*is_found;
+}
+
+int store_explain(struct err *err)
+{
+    const char *sandbox = getenv("CORDON_SANDBOX");
+    bool is_in_layer = false;
+
+    mounts_each(look_for_layer, &is_in_layer);
+    if (is_in_layer)
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "this runs in a layer already, and in one there can be no other, nor be looked at: "
+            "what is written here is in that layer. Do without --layer and --undo here; outside, "
+            "\"cordon changes\" shows all of it");
+    if (sandbox && str_eq(sandbox, "linux"))
+        return err_set(
+            err, ERR_UNSUPPORTED,
+            "this runs in a sandbox of Cordon's, from which no layer can be had or looked at: do "
+            "it outside of it");
+    return -1;
+}
+
+static int open_base(enum store_base base, bool makes, char **ret_path, struct err *err)
 {
     AUTO_FREE char *outer_name = NULL;
     AUTO_CLOSE int outer = open_outer(base, makes, &outer_name, err);
@@ -160,6 +191,13 @@ int store_open_base(enum store_base base, bool makes, char **ret_path, struct er
         return -1;
     *ret_path = TAKE_PTR(path);
     return TAKE_FD(fd);
+}
+
+int store_open_base(enum store_base base, bool makes, char **ret_path, struct err *err)
+{
+    int fd = open_base(base, makes, ret_path, err);
+
+    return fd < 0 && err->code != ERR_NOT_FOUND ? store_explain(err) : fd;
 }
 
 int store_open_layer(int base, const char *id, struct err *err)

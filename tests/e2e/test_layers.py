@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import WAIT, let_age
+from harness import CORDON, WAIT, let_age
 from person import Person
 
 WRITES = "echo new > new.txt; echo two >> old.txt; rm gone.txt; echo all: > build.mk"
@@ -156,7 +156,8 @@ def test_steps_of_a_layer(tree):
 
 
 def test_two_layers_over_one_tree(tree):
-    layered(tree, "echo 1 > mine", name="one")
+    ran = layered(tree, f"echo 1 > mine; for words in 'run --undo true' undo changes; do {CORDON} $words; done", name="one", code=125)
+    assert ran.stderr.count("this runs in a layer already") == 3, ran
     layered(tree, "test ! -e mine && echo 2 > mine", name="two")
     assert [name for name in tree.cordon("layers", "--names").stdout.split() if name in ("one", "two")] == ["two", "one"]
     listed = layers(tree)

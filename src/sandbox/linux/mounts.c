@@ -1,5 +1,5 @@
 /* See mounts.h. /proc/self/mountinfo, of which the fifth field is the path and the sixth begins with "rw" or "ro"
- * (proc_pid_mountinfo(5)). What would end a field is written as an octal number there. */
+ * (proc_pid_mountinfo(5)); behind a "-" are type and source. What would end a field is written as an octal number there. */
 #include "sandbox/linux/mounts.h"
 
 #include "base/auto.h"
@@ -26,6 +26,17 @@ static void unescape(char *text)
     *to = '\0';
 }
 
+/* "rw,... shared:1 - overlay SOURCE OPTIONS": what follows the path. */
+static const char *source_in(char *line)
+{
+    char *at = strstr(line, " - ");
+    char *type = at ? at + 3 : NULL;
+
+    if (type)
+        strsep(&type, " ");
+    return type ? strsep(&type, " ") : "";
+}
+
 bool mounts_each(bool (*look)(void *data, const struct mount_seen *mount), void *data)
 {
     AUTO(buf_done) struct buf text = {0};
@@ -45,6 +56,7 @@ bool mounts_each(bool (*look)(void *data, const struct mount_seen *mount), void 
             return false;
         unescape(path);
         mount = (struct mount_seen){.path = path, .is_writable = strncmp(line, "rw", 2) == 0};
+        mount.source = source_in(line);
         if (!look(data, &mount))
             return false;
     }
