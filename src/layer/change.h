@@ -39,6 +39,9 @@ enum {
     MARKS_LATER = MARK_EXECUTABLE | MARK_LEAVES | MARK_PROTECTED | MARK_RUNS_LATER | MARK_SET_ID,
 };
 
+/* In place of a ctime of the layer's side: a command has the file open for writing, and may write unseen. */
+enum { CHANGE_BEING_WRITTEN = 0 };
+
 /* One side of a change as it was seen; of what is missing all is zero. As text (wire, --json): "DEV INO SIZE
  * CTIME_NS MODE" in hexadecimal with "-" between. */
 struct change_stamp {

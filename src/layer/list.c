@@ -19,6 +19,7 @@ struct root_walk {
     struct walk_input in;
     int *ups;
     int *numbers;
+    bool *is_open;
     struct strv paths; /* that were asked for */
 };
 
@@ -29,6 +30,7 @@ static void root_walk_done(struct root_walk *walk)
         auto_close(&walk->ups[i]);
     free(walk->ups);
     free(walk->numbers);
+    free(walk->is_open);
     strv_done(&walk->paths);
 }
 
@@ -64,6 +66,7 @@ static int open_steps(const struct layer *layer, size_t root, int step, struct r
 
     walk->ups = alloc_zero(len, sizeof *walk->ups);
     walk->numbers = alloc_zero(len, sizeof *walk->numbers);
+    walk->is_open = alloc_zero(len, sizeof *walk->is_open);
     for (size_t i = 0; i < len && (!step || steps[i].number <= step); i++) {
         int up = layer_open_up(layer, root, steps[i].number, err);
 
@@ -71,10 +74,12 @@ static int open_steps(const struct layer *layer, size_t root, int step, struct r
             return -1;
         walk->ups[i] = up;
         walk->numbers[i] = steps[i].number;
+        walk->is_open[i] = steps[i].is_shared || !steps[i].ended.tv_sec;
         walk->in.steps = i + 1;
     }
     walk->in.ups = walk->ups;
     walk->in.numbers = walk->numbers;
+    walk->in.is_open = walk->is_open;
     return 0;
 }
 

@@ -150,6 +150,11 @@ static const struct change_stamp *stamp_of(const struct select *select, const st
     return &change->layer;
 }
 
+static bool is_being_written(const struct change *change)
+{
+    return S_ISREG(change->layer.mode) && change->layer.ctime_ns == CHANGE_BEING_WRITTEN;
+}
+
 /* A folder is what its permissions are: what is in it was shown, or was not, by itself. */
 static bool is_same(const struct change_stamp *one, const struct change_stamp *other)
 {
@@ -168,6 +173,8 @@ static bool is_expected(const struct select *select, const struct change *change
     if (!shown)
         return !is_accept || change_asked(select, change) != ASKED_AS_SHOWN;
     shown->is_found = true;
+    if (is_accept && is_being_written(change))
+        return false;
     if (!is_same(&shown->expected->layer, stamp_of(select, change)))
         return false;
     if (!change->from || !is_accept)
@@ -221,7 +228,10 @@ static void take_or_leave(struct select *select, const struct change *change)
 
     if (!is_expected(select, change, path)) {
         work_leave(work, change->root, change->path, LEFT_CHANGED,
-                   "it is not what was shown; list it again");
+                   is_being_written(change)
+                       ? "a command has it open for writing, and could change it after it was "
+                         "shown; list it again when that has ended"
+                       : "it is not what was shown; list it again");
     } else if (why_not(select, change, path, &why, &detail)) {
         work_leave(work, change->root, change->path, why, detail);
     } else if (change->kind == CHANGE_RENAMED) {

@@ -22,6 +22,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
@@ -283,6 +284,17 @@ static int open_found(const struct walk *walk, const struct found *found)
     return TAKE_FD(fd);
 }
 
+/* What is written through a mapping moves no ctime while its page is dirty. The kernel gives a lease for reading only where
+ * nobody has the file open for writing; who opens it just now waits until we have given it back, which SIGURG tells us,
+ * that nobody minds. */
+static bool is_being_written(const struct walk *walk, const struct found *found)
+{
+    AUTO_CLOSE int fd = walk->in->is_open[found->step] ? open_found(walk, found) : -1;
+
+    return fd >= 0 && fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) &&
+           errno == EAGAIN;
+}
+
 /* Of what cannot be read it is told, and that it differs. */
 static bool same_bytes(struct walk *walk, const struct found *now, const struct found *before,
                        bool *ret_binary)
@@ -374,6 +386,8 @@ static void add_change(struct walk *walk, int kind, const struct view *view,
     if (now && kind != CHANGE_DELETED) {
         change->layer = now->fact.stamp;
         change->layer_mtime_ns = now->fact.mtime_ns;
+        if (S_ISREG(now->fact.stamp.mode) && is_being_written(walk, now))
+            change->layer.ctime_ns = CHANGE_BEING_WRITTEN;
         change->is_copy =
             kind == CHANGE_ADDED && S_ISREG(now->fact.stamp.mode) && is_copy(walk, view, name);
     }

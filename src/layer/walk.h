@@ -15,7 +15,8 @@ struct walk_input {
     const int *ups;   /* and of what each step has there, oldest first; -1: nothing */
     const int *numbers;
     size_t steps;
-    size_t from; /* these steps and newer ones, against what is below them; < steps */
+    const bool *is_open; /* by step: commands may have files of it open for writing */
+    size_t from;         /* these steps and newer ones, against what is below them; < steps */
     const struct strv
         *paths; /* relative, sorted by path_compare(): these, and what is below; NULL: all */
     const struct strv *protected_names; /* sorted */

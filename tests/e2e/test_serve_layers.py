@@ -42,9 +42,9 @@ def kinds(client, layer, **params):
     return {os.path.relpath(one["path"], client.cwd): one["kind"] for one in changes(client, layer, **params)["changes"]}
 
 
-def live(client, layer, name="alive"):
+def live(client, layer, name="alive", first=":"):
     """A command that lives in the layer until its input ends."""
-    client.start(name, "echo in; cat >/dev/null; echo late > late", layer={"layerId": layer}, pipeStdin=True)
+    client.start(name, first + "; echo in; cat >/dev/null; echo late > late", layer={"layerId": layer}, pipeStdin=True)
     client.output_until(name, b"in\n")
 
 
@@ -141,7 +141,12 @@ def test_what_is_accepted_can_be_taken_back_or_is_dropped(place, client):
 def test_while_commands_live_changes_are_copied_and_nothing_is_dropped(place, client):
     older(place.ws / "old", "one\n")
     layer = create(client)
-    live(client, layer)
+    live(client, layer, first="echo text > held; exec 3>> held")
+    # by a mapping it could write unseen, so nobody's yes is for that
+    held = changes(client, layer)["changes"][0]
+    left = client.call("layer/accept", {"layerId": layer, "paths": [held["path"]], "expect": {held["path"]: held["stamp"]}})["left"]
+    assert [one["reason"] for one in left] == ["changed"] and "open for writing" in left[0]["detail"]
+    assert client.call("layer/accept", {"layerId": layer, "paths": [held["path"]]})["done"] == [held["path"]]
     joined = run(client, layer, "echo two > old; echo new > new")
     assert joined["changes"]["shared"] is True and joined["changes"]["added"] == 1
     assert refused(client, "process/start", -32600, processId="p", argv=["true"], cwd=uri(place.ws), env={}, tty=False,
