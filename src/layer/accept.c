@@ -279,7 +279,7 @@ int change_accept(struct layer *layer, const struct accept_request *request,
                       work.journal.items[0].kind == CHANGE_DELETED))
         return err_set(err, ERR_INVALID, "only of a file that is changed a part can be accepted");
     work_note_folders(&work);
-    if (work_begin(&work, 0, err) || decide(&work, err)) {
+    if (work_begin(&work, 0, err) || swap_make_folders(&work, err) || decide(&work, err)) {
         if (work.number)
             withdraw(&work);
         return -1;

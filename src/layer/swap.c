@@ -11,7 +11,8 @@
  *     stage   a copy lies at accepted/N/I and changes places with the real one: the old one is there already
  *     far     copies of both are made before: of the new one beside the real one, of the old one at accepted/N/I
  *
- * After a kill the same functions are called again. Which names have which inodes says how far they had come. */
+ * Where there are many items, most are in folders of accepted/N (own_name()). After a kill the same functions are called
+ * again. Which names have which inodes says how far they had come. */
 #include "layer/swap.h"
 
 #include "base/alloc.h"
@@ -26,7 +27,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SET_ID = 06000 };
+#define MORE "m%zx" /* in accepted/N, for those of which I is high */
+
+enum {
+    SET_ID = 06000,
+    TOGETHER = 64, /* items in one folder */
+};
 
 /* --- looking --- */
 
@@ -83,20 +89,47 @@ static int temp_folder(struct work *work, const struct journal_item *item, const
     return first ? trees_folder(work->trees, item->root, TREE_REAL, first) : -1;
 }
 
-void swap_find_ends(struct work *work, const struct journal_item *item, struct swap_ends *ret)
+/* File systems search a folder name by name, as far as one block of it has them: so there are not too many in one. */
+static void own_name(const struct work *work, const struct journal_item *item, const char *end,
+                     char ret[SWAP_NAME_MAX])
 {
     const size_t i = (size_t)(item - work->journal.items);
 
-    snprintf(ret->names[0], SWAP_NAME_MAX, "%zx", i);
-    snprintf(ret->names[1], SWAP_NAME_MAX, "%zx.new", i);
-    snprintf(ret->names[2], SWAP_NAME_MAX, OWN_PREFIX "%s-%d-%zx", layer_id(work->layer),
-             work->number, i);
+    if (i < TOGETHER)
+        snprintf(ret, SWAP_NAME_MAX, "%zx%s", i, end);
+    else
+        snprintf(ret, SWAP_NAME_MAX, MORE "/%zx%s", i / TOGETHER, i, end);
+}
+
+int swap_make_folders(const struct work *work, struct err *err)
+{
+    for (size_t i = TOGETHER; i < work->journal.len; i += TOGETHER) {
+        char name[SWAP_NAME_MAX];
+
+        snprintf(name, sizeof name, MORE, i / TOGETHER);
+        if (sys_fault() || mkdirat(work->dir, name, 0700))
+            return err_sys(err, "making a folder of accept %d", work->number);
+    }
+    return 0;
+}
+
+void swap_find_ends(struct work *work, const struct journal_item *item, struct swap_ends *ret)
+{
+    const bool is_far = item->how == HOW_FAR;
+
+    own_name(work, item, "", ret->names[0]);
     ret->own = (struct place){.dir = work->dir, .name = ret->names[0]};
-    ret->away = (struct place){.dir = work->dir, .name = ret->names[1]};
-    ret->temp = (struct place){.dir = -1, .name = ret->names[2]};
+    ret->away = ret->temp = (struct place){.dir = -1};
+    if (is_far) {
+        own_name(work, item, ".new", ret->names[1]);
+        snprintf(ret->names[2], SWAP_NAME_MAX, OWN_PREFIX "%s-%d-%zx", layer_id(work->layer),
+                 work->number, (size_t)(item - work->journal.items));
+        ret->away = (struct place){.dir = work->dir, .name = ret->names[1]};
+        ret->temp.name = ret->names[2];
+    }
     ret->step = trees_step_now(work->trees, item->step);
     ret->up.dir = trees_parent(work->trees, item->root, ret->step, item->path, &ret->up.name);
-    if (item->how == HOW_FAR)
+    if (is_far)
         ret->temp.dir = temp_folder(work, item, ret->names[2]);
     ret->real.dir = trees_parent(work->trees, item->root, TREE_REAL, item->path, &ret->real.name);
 }
@@ -477,7 +510,7 @@ bool swap_was_written_late(struct work *work, const struct journal_item *item)
 
     if (item->is_dir || item->how == HOW_FAR || item->kind == CHANGE_ADDED)
         return false;
-    snprintf(name, sizeof name, "%zx", (size_t)(item - work->journal.items));
+    own_name(work, item, "", name);
     return swap_look(&(struct place){.dir = work->dir, .name = name}, &st) &&
            !is_same(&st, &item->real, item->real_mtime_ns);
 }

@@ -76,6 +76,9 @@ int drop_carry_out(struct work *work, struct err *err);   /* drop.c */
 
 /* --- swap.c: one path. What cannot be done is reported to the result, and the item's state says so. --- */
 
+/* Makes room for what is kept of all items, when the plan is whole. */
+int swap_make_folders(const struct work *work, struct err *err);
+
 /* Makes the copies that it needs. -1: nothing was made. */
 int swap_prepare(struct work *work, struct journal_item *item, struct err *err);
 void swap_take(struct work *work, struct journal_item *item);
