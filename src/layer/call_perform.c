@@ -146,6 +146,12 @@ static json_t *next_of(const struct change *change, const char *path)
     return json_string(text);
 }
 
+/* What was a folder and is a file is two changes of one path, which are on one page: the next one begins behind the path. */
+static bool is_same_path(const struct change *one, const struct change *other)
+{
+    return one->root == other->root && str_eq(one->path, other->path);
+}
+
 static json_t *page_of(const struct work *work, const struct changes *changes, json_t **ret_next)
 {
     const size_t asked = work->call->limit;
@@ -160,7 +166,7 @@ static json_t *page_of(const struct work *work, const struct changes *changes, j
 
         if (!is_after(work->call, change, path))
             continue;
-        if (json_array_size(page) == limit) {
+        if (json_array_size(page) >= limit && !is_same_path(before, change)) {
             *ret_next = next_of(before, last);
             break;
         }

@@ -99,6 +99,10 @@ def test_commands_write_to_the_layer_and_not_to_the_files(place, client):
     assert [(step["stepId"], step["commands"], step["exitCode"]) for step in info["steps"]] == [(1, 1, 0)]
     mine = [one for one in client.call("layer/list", {"sizes": True})["layers"] if one["layerId"] == layer]
     assert mine[0]["here"] is True and mine[0]["bytes"] > 0 and mine[0]["name"] == "mine"
+    run(client, layer, "mkdir gone")  # no page ends between the two changes of one path
+    first = changes(client, layer, limit=1)
+    assert [one["kind"] for one in first["changes"]] == ["D", "A"]
+    assert [one["kind"] for one in changes(client, layer, limit=1, after=first["next"])["changes"]] == ["A"]
 
 
 def test_what_is_accepted_can_be_taken_back_or_is_dropped(place, client):
