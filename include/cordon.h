@@ -598,8 +598,8 @@ struct cordon_layer_request {
         expected; /* {"/path": "stamp"} in JSON, as a user was shown them: what is another now is left; NULL */
 };
 
-/* {"acceptId", "done": [...], "left": [{"path", "reason", "detail"}]}: what was left, because of a conflict, a mark, ..., is no
- * failure. */
+/* {"acceptId", "done": [...], "doneBase64"?, "left": [{"path", "pathBase64"?, "reason", "detail"}]}: what was left, because of
+ * a conflict, a mark, ..., is no failure. */
 CORDON_API const char *cordon_layer_apply(struct cordon_layer *layer,
                                           const struct cordon_layer_request *request,
                                           struct cordon_error *error);

@@ -769,8 +769,10 @@ export interface Applied {
   /** For undo(). */
   acceptId?: number;
   done: string[];
-  /** What stays as it is; `detail` ends in the remedy. */
-  left: { path: string; reason: 'conflict' | 'marked' | 'changed' | 'special' | 'suspect' | 'busy' | 'failed' | 'later';
+  /** The bytes of all of them, in Base64, when one is not UTF-8. */
+  doneBase64?: string[];
+  /** What stays as it is; `detail` ends in the remedy, and `pathBase64` is there when `path` is not UTF-8. */
+  left: { path: string; pathBase64?: string; reason: 'conflict' | 'marked' | 'changed' | 'special' | 'suspect' | 'busy' | 'failed' | 'later';
     detail?: string }[];
 }
 

@@ -119,17 +119,36 @@ json_t *json_lossy_list(char *const *texts)
     return list;
 }
 
-void json_set_path(json_t *object, const char *key, const char *base64_key, const char *path)
+static json_t *base64_of(const char *path)
 {
     size_t len = strlen(path);
-    AUTO_FREE char *text = NULL;
+    AUTO_FREE char *text = alloc_zero(base64_encoded_len(len) + 1, 1);
 
-    json_object_set_new(object, key, json_lossy(path));
-    if (utf8_is_valid(path, len))
-        return;
-    text = alloc_zero(base64_encoded_len(len) + 1, 1);
     base64_encode(path, len, text);
-    json_object_set_new(object, base64_key, json_string(text));
+    return json_string(text);
+}
+
+void json_set_path(json_t *object, const char *key, const char *base64_key, const char *path)
+{
+    json_object_set_new(object, key, json_lossy(path));
+    if (!utf8_is_valid(path, strlen(path)))
+        json_object_set_new(object, base64_key, base64_of(path));
+}
+
+void json_set_paths(json_t *object, const char *key, const char *base64_key, char *const *paths)
+{
+    json_t *list = json_array();
+    bool is_text = true;
+
+    for (size_t i = 0; paths[i]; i++) {
+        is_text = is_text && utf8_is_valid(paths[i], strlen(paths[i]));
+        json_array_append_new(list, base64_of(paths[i]));
+    }
+    json_object_set_new(object, key, json_lossy_list(paths));
+    if (is_text)
+        json_decref(list);
+    else
+        json_object_set_new(object, base64_key, list);
 }
 
 struct json_at json_at_root(const json_t *value)

@@ -35,6 +35,9 @@ json_t *json_lossy(const char *text);
 /* The same as `key` of the object; and where it is no UTF-8, its bytes as `base64_key`. */
 void json_set_path(json_t *object, const char *key, const char *base64_key, const char *path);
 
+/* The same of a list of them, NULL-terminated: where one is no UTF-8, `base64_key` has the bytes of all. */
+void json_set_paths(json_t *object, const char *key, const char *base64_key, char *const *paths);
+
 /* An array of such texts; `texts` is NULL-terminated. */
 json_t *json_lossy_list(char *const *texts);
 

@@ -89,7 +89,7 @@ int change_undo(struct layer *layer, int accept, const struct accept_request *re
 
 void accept_result_done(struct accept_result *result);
 
-/* {"acceptId"?, "done": [...], "left": [{"path", "pathBase64"?, "reason", "detail"?}]}; a new reference. */
+/* {"acceptId"?, "done": [...], "doneBase64"?: [...], "left": [{"path", "pathBase64"?, "reason", "detail"?}]}; a new reference. */
 json_t *accept_result_to_json(const struct accept_result *result);
 
 /* Of an accept, for lists: when, how many paths, whether it can be undone; newest first. */

@@ -39,7 +39,7 @@ json_t *accept_result_to_json(const struct accept_result *result)
     }
     if (result->accept)
         json_object_set_new(object, "acceptId", json_integer(result->accept));
-    json_object_set_new(object, "done", json_lossy_list(strv_view(&result->done)));
+    json_set_paths(object, "done", "doneBase64", strv_view(&result->done));
     json_object_set_new(object, "left", left);
     return object;
 }

@@ -9,7 +9,9 @@
 #include "approval/approval.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/base64.h"
 #include "base/buf.h"
+#include "base/file_uri.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "mcp/ask.h"
@@ -22,6 +24,7 @@
 #include "policy/config/config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { SHOWN_MAX = 60, ASKED_MAX = 10000 }; /* lines of a question; changes that one is about */
 
@@ -78,6 +81,8 @@ static void answer(struct mcp_call *call, const json_t *result, json_t *json, co
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
 
     json_object_set_new(json, "done", done ? json_incref(done) : json_array());
+    if (json_object_get(result, "doneBase64"))
+        json_object_set(json, "doneBase64", json_object_get(result, "doneBase64"));
     json_object_set_new(json, "left", left ? json_incref((json_t *)left) : json_array());
     if (text_of(json, "reason"))
         buf_appendf(&text, "Nothing was done: %s\n", text_of(json, "reason"));
@@ -279,7 +284,20 @@ static size_t append_changes(const json_t *changes, bool marked, size_t *ret_sho
     return len;
 }
 
-/* By their own paths, each with what it was when it was shown; of a rename, that the other goes. What is no UTF-8 has no such path, and is left. */
+/* It comes back into the path, whatever bytes that is of: `base64` where it is no UTF-8. The caller frees. */
+static char *uri_of(const json_t *path, const json_t *base64)
+{
+    const char *text = json_string_value(base64);
+    const size_t len = text ? strlen(text) : 0;
+    AUTO_FREE char *bytes = alloc_zero(base64_decoded_len(text ? text : "", len) + 1, 1);
+    struct err ignored; /* the server wrote it */
+
+    if (!text || base64_decode(text, len, bytes, &ignored))
+        return file_uri_format(json_string_value(path));
+    return file_uri_format(bytes);
+}
+
+/* By their own paths, each with what it was when it was shown; of a rename, that the other goes. */
 static json_t *accept_params(const struct mcp_call *call, const json_t *changes, bool marked)
 {
     json_t *paths = json_array();
@@ -287,13 +305,18 @@ static json_t *accept_params(const struct mcp_call *call, const json_t *changes,
 
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *change = json_array_get(changes, i);
+        const json_t *from = json_object_get(change, "from");
+        AUTO_FREE char *uri =
+            uri_of(json_object_get(change, "path"), json_object_get(change, "pathBase64"));
+        AUTO_FREE char *from_uri =
+            from ? uri_of(from, json_object_get(change, "fromBase64")) : NULL;
 
-        if (json_object_get(change, "pathBase64") || (!marked && is_marked(change)))
+        if (!marked && is_marked(change))
             continue;
-        json_array_append(paths, json_object_get(change, "path"));
-        json_object_set(expect, text_of(change, "path"), json_object_get(change, "stamp"));
-        if (text_of(change, "from"))
-            json_object_set_new(expect, text_of(change, "from"), json_string(""));
+        json_array_append_new(paths, json_string(uri));
+        json_object_set(expect, uri, json_object_get(change, "stamp"));
+        if (from_uri)
+            json_object_set_new(expect, from_uri, json_string(""));
     }
     return json_pack("{s:s, s:o, s:o}", "layerId", mcp_layer_id(call->session->mcp), "paths", paths,
                      "expect", expect);
@@ -369,10 +392,12 @@ void tool_layer_accept(struct mcp_call *call, const struct layer_accept_argument
 static void on_dry_run(struct mcp_call *call, const json_t *result)
 {
     const json_t *done = json_object_get(result, "done");
+    const json_t *bytes = json_object_get(result, "doneBase64");
     const json_t *left = json_object_get(result, "left");
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
     struct asking asking = {.method = "layer/undo"};
     json_t *id = json_object_get(result, "acceptId");
+    json_t *paths;
 
     if (!json_array_size(done)) {
         answer(call, result,
@@ -392,8 +417,14 @@ static void on_dry_run(struct mcp_call *call, const json_t *result)
     if (json_array_size(left))
         buf_appendf(&text, "%zu stay as they are: they were changed since.\n",
                     json_array_size(left));
-    asking.params = json_pack("{s:s, s:O*, s:O}", "layerId", mcp_layer_id(call->session->mcp),
-                              "acceptId", id, "paths", (json_t *)done);
+    paths = json_array();
+    for (size_t i = 0; i < json_array_size(done); i++) {
+        AUTO_FREE char *uri = uri_of(json_array_get(done, i), json_array_get(bytes, i));
+
+        json_array_append_new(paths, json_string(uri));
+    }
+    asking.params = json_pack("{s:s, s:O*, s:o}", "layerId", mcp_layer_id(call->session->mcp),
+                              "acceptId", id, "paths", paths);
     ask(call, &asking, text.data, json_array_size(done) > SHOWN_MAX ? "Yes" UNSHOWN : "Yes");
 }
 

@@ -217,7 +217,8 @@ static void on_dropped(struct mcp_call *call, const json_t *result)
     mcp_layer_append_left(left, &text);
     mcp_news_changed(call->session->news);
     mcp_tool_result(call, text.data,
-                    json_pack("{s:O, s:O}", "done", (json_t *)done, "left", (json_t *)left));
+                    json_pack("{s:O, s:O*, s:O}", "done", (json_t *)done, "doneBase64",
+                              json_object_get(result, "doneBase64"), "left", (json_t *)left));
 }
 
 void tool_layer_drop(struct mcp_call *call, const struct layer_drop_arguments *arguments)

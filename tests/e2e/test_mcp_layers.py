@@ -1,6 +1,8 @@
 """`cordon mcp --layer`: what commands and patches of a client write goes to a change layer, which its model sees by tools, its
 person by resources; and nothing gets into the real files but by a form at the client, answered with what that offers."""
+import base64
 import json
+import os
 from contextlib import closing
 
 import pytest
@@ -164,7 +166,7 @@ def test_who_cannot_be_asked_is_told_what_to_do(place, capabilities, text):
 def test_what_was_shown_is_what_is_accepted(client, place):
     """Another call writes while the person looks: that path stays, and so does what is put below one that was shown, and what
     would go since a copy of it was shown."""
-    run(client, "echo a >a; echo b >b; cp -p gone copy; mkdir -p m/sub; echo c >m/sub/c; rm old; mkdir old; echo d >old/d")
+    run(client, "echo a >a; echo b >b; cp -p gone copy; mkdir -p m/sub; echo c >m/sub/c; rm old; mkdir old; echo d >old/d; echo f >$(printf 'f\\377')")
     call = client.ask("tools/call", name="layer_accept", arguments={})
     asked = question(client)
     run(client, "echo more >>a; mkdir d; echo c >d/c; echo bad >m/sub/bad; rm gone")
@@ -172,7 +174,8 @@ def test_what_was_shown_is_what_is_accepted(client, place):
     got = client.answer(call)["result"]["structuredContent"]
     assert {left["path"]: left["reason"] for left in got["left"]} == {f"{place.ws}/{name}": "changed" for name in ("a", "copy", "m/sub/bad")}
     assert sorted(str(path.relative_to(place.ws)) for path in place.ws.rglob("*")) == [
-        "b", "gone", "m", "m/sub", "m/sub/c", "old", "old/d"]
+        "b", "f\udcff", "gone", "m", "m/sub", "m/sub/c", "old", "old/d"]
+    assert os.fsencode(place.ws) + b"/f\xff" in map(base64.b64decode, got["doneBase64"])
     run(client, "seq -f n%g 70 | xargs touch")
     _, form = accept(client, "no")
     assert "more, which cordon changes work shows" in form["message"]

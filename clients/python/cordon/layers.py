@@ -115,8 +115,10 @@ def _change(given: Dict[str, Any]) -> Change:
 
 
 def _applied(given: Dict[str, Any]) -> Applied:
-    left = [Left(one["path"], one["reason"], one.get("detail")) for one in given["left"]]
-    return Applied(given["done"], left, given.get("acceptId"))
+    left = [Left(_text(one, "path") or "", one["reason"], one.get("detail")) for one in given["left"]]
+    encoded = given.get("doneBase64")
+    done = given["done"] if encoded is None else [os.fsdecode(base64.b64decode(path)) for path in encoded]
+    return Applied(done, left, given.get("acceptId"))
 
 
 class Layers:
