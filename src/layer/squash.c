@@ -17,6 +17,7 @@
  * When there are STEPS_MAX, half of them become one, in pairs and pairs of pairs: so nothing is moved often. */
 #include "layer/inside.h"
 #include "layer/lent.h"
+#include "layer/overlaid.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -31,7 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 /* --- modes --- */
@@ -90,25 +90,10 @@ static int relax(struct merge *merge, int dir, const char *name, mode_t mode, co
 
 /* --- directories that hide --- */
 
-static bool is_hiding(int dir, const char *name)
+static int hide(const struct merge *merge, int dir, const char *name, const char *path)
 {
-    AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    char path[64], value[2];
-
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return fd >= 0 && getxattr(path, "user.overlay.opaque", value, sizeof value) == 1 &&
-           value[0] == 'y';
-}
-
-static int hide(struct merge *merge, int dir, const char *name)
-{
-    AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    char path[64];
-
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (fd < 0 || sys_fault() || setxattr(path, "user.overlay.opaque", "y", 1, 0))
-        return err_sys(merge->err, "step %d: %s", merge->newer, name);
-    return 0;
+    return overlaid_set_opaque(dir, name) ? err_sys(merge->err, "step %d: %s", merge->newer, path)
+                                          : 0;
 }
 
 /* --- one directory --- */
@@ -154,14 +139,14 @@ static int merge_name(const struct both *both, const char *name)
         return 0;
     if (relax(merge, both->to, name, newer.st_mode, path))
         return -1;
-    if (is_hiding(both->to, name))
+    if (overlaid_is_opaque(both->to, name))
         return 0;
     if (!S_ISDIR(older.st_mode))
-        return hide(merge, both->to, name);
+        return hide(merge, both->to, name, path);
     if ((older.st_mode & 0700) != 0700 && chmod_dir(both->from, name, 0700))
         return err_sys(merge->err, "step %d: %s", merge->older, path);
     strv_push(&merge->todo, path);
-    if (is_hiding(both->from, name))
+    if (overlaid_is_opaque(both->from, name))
         strv_push(&merge->hiding, path);
     return 0;
 }
@@ -233,9 +218,10 @@ static int merge_todo(struct merge *merge)
             return -1;
     }
     for (size_t i = 0; i < merge->hiding.len; i++) {
-        AUTO_CLOSE int dir = open_part(merge, merge->newer, merge->hiding.items[i]);
+        const char *path = merge->hiding.items[i];
+        AUTO_CLOSE int dir = open_part(merge, merge->newer, path);
 
-        if (dir < 0 || hide(merge, dir, "."))
+        if (dir < 0 || hide(merge, dir, NULL, path))
             return -1;
     }
     return 0;

@@ -11,6 +11,7 @@
  * Files are written without fsync(2): a layer is mounted volatile, its contents are as lost as they after a power
  * failure, and a layer of another boot is suspect for that reason. */
 #include "layer/inside.h"
+#include "layer/overlaid.h"
 
 #include "base/account.h"
 #include "base/alloc.h"
@@ -30,7 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #define TRASH "trash"
@@ -505,13 +505,8 @@ struct walk {
 /* A directory that came from below, with something in it, is none. */
 static bool is_written(const struct walk *walk, const char *name, const struct stat *st)
 {
-    char path[64 + NAME_MAX], value[8];
-
-    if (!S_ISDIR(st->st_mode))
-        return true;
-    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", walk->dir, name);
-    return lgetxattr(path, "user.overlay.opaque", value, sizeof value) > 0 ||
-           lgetxattr(path, "user.overlay.origin", NULL, 0) < 0;
+    return !S_ISDIR(st->st_mode) || overlaid_is_opaque(walk->dir, name) ||
+           !overlaid_is_copy(walk->dir, name);
 }
 
 static int walk_name(void *data, const char *name)

@@ -7,6 +7,7 @@
  *
  * The step is gone through together with the later ones, as far as these have the same directories. */
 #include "layer/inside.h"
+#include "layer/overlaid.h"
 
 #include "base/alloc.h"
 #include "base/auto.h"
@@ -15,9 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 struct check {
@@ -48,15 +47,6 @@ static int open_in(int up, const char *path, int flags)
     };
 
     return sys_openat2(up, *path ? path : ".", &how);
-}
-
-static bool has_attribute(int dir, const char *name, const char *attribute)
-{
-    AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    char path[64], value[256];
-
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return fd >= 0 && getxattr(path, attribute, value, sizeof value) >= 0;
 }
 
 static int conflict(const struct check *check, const char *path)
@@ -111,10 +101,8 @@ static int check_name(void *data, const char *name)
     path = *place->path ? path_join(place->path, name) : alloc_str(name);
     if (sys_fault() || fstatat(place->dir, name, &own, AT_SYMLINK_NOFOLLOW))
         return err_sys(check->err, "step %d: %s", check->step, path);
-    if (!S_ISDIR(own.st_mode) || !S_ISDIR(later.st_mode) ||
-        has_attribute(place->dir, name, "user.overlay.opaque") ||
-        has_attribute(place->later, name, "user.overlay.opaque") ||
-        !has_attribute(place->dir, name, "user.overlay.origin") ||
+    if (!S_ISDIR(own.st_mode) || !S_ISDIR(later.st_mode) || overlaid_is_opaque(place->dir, name) ||
+        overlaid_is_opaque(place->later, name) || !overlaid_is_copy(place->dir, name) ||
         mode_before(check, path) != own.st_mode)
         return conflict(check, path);
     strv_push(&check->todo, path);

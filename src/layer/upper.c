@@ -15,43 +15,18 @@
 #include "base/strv.h"
 #include "base/sys.h"
 #include "layer/inside.h"
+#include "layer/overlaid.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
-static const char opaque[] = "user.overlay.opaque";
 static const char expose_name[] = "expose.new"; /* in the layer's folder */
 static const char whiteout_name[] = "whiteout"; /* as well */
-
-static void name_of(int fd, char ret[64])
-{
-    snprintf(ret, 64, "/proc/self/fd/%d", fd);
-}
-
-static bool is_opaque(int fd)
-{
-    char name[64];
-    char value[2];
-
-    name_of(fd, name);
-    return getxattr(name, opaque, value, sizeof value) == 1 && *value == 'y';
-}
-
-static int set_opaque(int dir, const char *name)
-{
-    char path[64 + NAME_MAX];
-
-    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", dir, name);
-    return sys_fault() ? -1 : lsetxattr(path, opaque, "y", 1, 0);
-}
 
 /* --- what is shown --- */
 
@@ -66,7 +41,7 @@ static bool hides_above(struct trees *trees, size_t root, int step, const char *
 
         if (fd < 0)
             return errno != ENOENT;
-        if (is_opaque(fd))
+        if (overlaid_is_opaque(fd, NULL))
             return true;
     }
     return false;
@@ -183,7 +158,7 @@ static int hide_names(const struct layer *layer, int dir, const struct strv *nam
         struct stat st;
 
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-            if (S_ISDIR(st.st_mode) && set_opaque(dir, name))
+            if (S_ISDIR(st.st_mode) && overlaid_set_opaque(dir, name))
                 return err_sys(err, "hiding what is below %s", name);
         } else if (make_whiteout(layer, dir, name) && errno != EEXIST) {
             return err_sys(err, "hiding %s", name);
@@ -195,12 +170,10 @@ static int hide_names(const struct layer *layer, int dir, const struct strv *nam
 static int expose_opaque(const struct spot *spot, int dir, struct err *err)
 {
     AUTO(strv_done) struct strv names = {0};
-    char name[64];
 
-    name_of(dir, name);
     if (names_below(spot, &names, err) || hide_names(trees_layer(spot->trees), dir, &names, err))
         return -1;
-    if (sys_fault() || (removexattr(name, opaque) && errno != ENODATA))
+    if (overlaid_clear_opaque(dir))
         return err_sys(err, "changing the folder %s of a step", spot->path);
     return 0;
 }
@@ -245,7 +218,7 @@ static int expose_dir(struct trees *trees, size_t root, const char *path, struct
         if (dir < 0 && errno == ENOENT)
             continue;
         if (dir >= 0) {
-            if (is_opaque(dir) && expose_opaque(&spot, dir, err))
+            if (overlaid_is_opaque(dir, NULL) && expose_opaque(&spot, dir, err))
                 return -1;
         } else if (trees_stat(trees, root, trees_step(trees, i - 1), path, &st)) {
             if (errno != ENOENT)

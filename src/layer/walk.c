@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "layer/marks.h"
+#include "layer/overlaid.h"
 #include "layer/view.h"
 
 #include <dirent.h>
@@ -25,7 +26,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 enum {
@@ -195,13 +195,6 @@ static void read_dir(struct walk *walk, size_t step, int fd)
         tell(walk, walk->frame->path, "", strerror(errno));
 }
 
-static bool is_opaque(int fd)
-{
-    char value[2];
-
-    return fgetxattr(fd, "user.overlay.opaque", value, sizeof value) == 1 && value[0] == 'y';
-}
-
 /* Opens the directory in each step that has it, and reads it there. */
 static int read_steps(struct walk *walk, struct err *err)
 {
@@ -218,7 +211,7 @@ static int read_steps(struct walk *walk, struct err *err)
             tell(walk, frame->path, "", strerror(errno));
             continue;
         }
-        if (is_opaque(walk->dirs[i]))
+        if (overlaid_is_opaque(walk->dirs[i], NULL))
             frame->flags[i] |= VIEW_COVERS;
         read_dir(walk, i, walk->dirs[i]);
     }
@@ -352,9 +345,7 @@ static bool is_same(struct walk *walk, const struct found *now, const struct fou
 /* Of a real one: a step copies what those before it have made, too, and so the first one tells. */
 static bool is_copy(const struct walk *walk, const struct view *view, const char *name)
 {
-    AUTO_FREE char *path = alloc_strf("/proc/self/fd/%d/%s", walk->dirs[view->first], name);
-
-    return lgetxattr(path, "user.overlay.origin", NULL, 0) >= 0;
+    return overlaid_is_copy(walk->dirs[view->first], name);
 }
 
 /* What a link says, until a block is used again. */
