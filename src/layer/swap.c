@@ -170,17 +170,17 @@ void swap_leave_by_errno(struct work *work, struct journal_item *item)
 }
 
 /* Exchanges, and holds what came out at `from` against the stamp; back again where it is another, unless somebody has put a
- * newer one in the place of ours by then. */
-bool swap_exchange_checked(const struct place *from, const struct place *real,
+ * newer one in the place of ours (which is inode `ours`) by then. */
+bool swap_exchange_checked(const struct place *from, const struct place *real, uint64_t ours,
                            const struct change_stamp *stamp, int64_t mtime_ns)
 {
-    struct stat st, ours;
+    struct stat st;
 
-    if (!swap_look(from, &ours) || swap_exchange(from, real))
+    if (swap_exchange(from, real))
         return false;
     if (swap_look(from, &st) && is_same(&st, stamp, mtime_ns))
         return true;
-    if (swap_has_inode(real, ours.st_ino))
+    if (swap_has_inode(real, ours))
         swap_exchange(from, real);
     errno = EEXIST;
     return false;
@@ -213,7 +213,8 @@ static int settle(struct work *work, const struct journal_item *item, const stru
     if (item->stays)
         return 0;
     if (item->kind == CHANGE_DELETED) {
-        if (trees_stat(work->trees, item->root, ends->step, item->path, &st) || !is_whiteout(&st))
+        if (ends->up.dir < 0 || trees_stat(work->trees, item->root, ends->step, item->path, &st) ||
+            !is_whiteout(&st))
             return 0;
         return upper_lose(work->trees, item->root, item->path, first, ends->step, err);
     }
@@ -301,7 +302,8 @@ static void take_move_changed(struct work *work, struct journal_item *item,
     if (!goes_on || !is_exchanged(&ends->up, ends, item)) {
         if (!check_source(work, item, ends) || !check_real(work, item, ends))
             return;
-        if (!swap_exchange_checked(&ends->up, &ends->real, &item->real, item->real_mtime_ns)) {
+        if (!swap_exchange_checked(&ends->up, &ends->real, item->layer.ino, &item->real,
+                                   item->real_mtime_ns)) {
             swap_leave_by_errno(work, item);
             return;
         }
@@ -345,7 +347,8 @@ static void take_copy(struct work *work, struct journal_item *item, const struct
     if (!done && item->kind == CHANGE_ADDED)
         done = swap_move(from, &ends->real) == 0;
     else if (!done)
-        done = swap_exchange_checked(from, &ends->real, &item->real, item->real_mtime_ns);
+        done = swap_exchange_checked(from, &ends->real, item->staged, &item->real,
+                                     item->real_mtime_ns);
     if (!done) {
         swap_leave_by_errno(work, item);
         return;

@@ -34,8 +34,8 @@ int swap_exchange(const struct place *one, const struct place *other);
 int swap_move(const struct place *from, const struct place *to); /* replaces nothing */
 
 /* The same, and what came out (at `from`, at `to`) is held against the stamp: back again, and false with EEXIST, where it is
- * another. */
-bool swap_exchange_checked(const struct place *from, const struct place *real,
+ * another. `ours`: the inode that is at `from` before. */
+bool swap_exchange_checked(const struct place *from, const struct place *real, uint64_t ours,
                            const struct change_stamp *stamp, int64_t mtime_ns);
 bool swap_remove_checked(const struct place *real, const struct place *to,
                          const struct change_stamp *stamp, int64_t mtime_ns);

@@ -33,8 +33,7 @@ static bool is_as_left(const struct stat *st, const struct change_stamp *stamp)
 /* The layer says nothing of the path, not even that it is gone: what is taken back belongs there. */
 static bool needs_layer(struct work *work, const struct journal_item *item)
 {
-    return trees_steps(work->trees) && !upper_hides(work->trees, item->root, item->path) &&
-           !upper_has(work->trees, item->root, item->path);
+    return trees_steps(work->trees) && upper_is_silent(work->trees, item->root, item->path);
 }
 
 /* Room for the path in the step: the folders above it, and nothing that hides it. */
@@ -148,7 +147,7 @@ static void back_changed(struct work *work, struct journal_item *item, struct sw
         if (!check_left(work, item, ends, &st) || !fill_layer(work, item, ends))
             return;
         change_stamp_of(&st, &now);
-        if (!swap_exchange_checked(from, &ends->real, &now, change_ns_of(&st.st_mtim))) {
+        if (!swap_exchange_checked(from, &ends->real, old, &now, change_ns_of(&st.st_mtim))) {
             stamp_again(item, ends, &st);
             swap_leave(work, item, LEFT_LATER, "it was changed since; what is there now stays");
             return;

@@ -75,10 +75,7 @@ int upper_lose(struct trees *trees, size_t root, const char *path, int first, in
 int upper_make_parents(struct trees *trees, size_t root, int step, const char *path,
                        struct err *err);
 
-/* The layer shows nothing there, whatever is real: because of a whiteout, or of what hides a directory above it. */
-bool upper_hides(struct trees *trees, size_t root, const char *path);
-
-/* Some step has something there that is no whiteout, and shows it. */
-bool upper_has(struct trees *trees, size_t root, const char *path);
+/* No step says anything of the path: neither has one something there, nor does one hide it. */
+bool upper_is_silent(struct trees *trees, size_t root, const char *path);
 
 int upper_whiteout(struct trees *trees, size_t root, int step, const char *path, struct err *err);

@@ -30,8 +30,6 @@ static const char whiteout_name[] = "whiteout"; /* as well */
 
 /* --- what is shown --- */
 
-enum shown { SHOWN_NOT, SHOWN_HAS, SHOWN_HIDES };
-
 /* A directory above the path hides what is below the step. */
 static bool hides_above(struct trees *trees, size_t root, int step, const char *path)
 {
@@ -77,27 +75,16 @@ static void forget_hiding(struct trees *trees, const char *path)
     }
 }
 
-static enum shown shown(struct trees *trees, size_t root, const char *path)
+bool upper_is_silent(struct trees *trees, size_t root, const char *path)
 {
-    const size_t hiding = hiding_step(trees, root, path);
+    struct stat st;
 
-    for (size_t i = trees_steps(trees); i > 0 && i >= hiding; i--) {
-        struct stat st;
-
+    if (hiding_step(trees, root, path))
+        return false;
+    for (size_t i = trees_steps(trees); i > 0; i--)
         if (trees_stat(trees, root, trees_step(trees, i - 1), path, &st) == 0)
-            return is_whiteout(&st) ? SHOWN_HIDES : SHOWN_HAS;
-    }
-    return hiding ? SHOWN_HIDES : SHOWN_NOT;
-}
-
-bool upper_hides(struct trees *trees, size_t root, const char *path)
-{
-    return shown(trees, root, path) == SHOWN_HIDES;
-}
-
-bool upper_has(struct trees *trees, size_t root, const char *path)
-{
-    return shown(trees, root, path) == SHOWN_HAS;
+            return false;
+    return true;
 }
 
 /* --- exposing --- */
