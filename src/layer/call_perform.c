@@ -228,6 +228,7 @@ static json_t *uris_of(const struct work *work, const struct changes *changes)
 static json_t *do_summary(struct work *work, struct err *err)
 {
     const struct change_query query = {0};
+    uint64_t bytes;
     AUTO(changes_done) struct changes changes = {0};
     AUTO(strv_done) struct strv problems = {0};
     AUTO_JSON json_t *step = NULL;
@@ -237,7 +238,7 @@ static json_t *do_summary(struct work *work, struct err *err)
     if (work_open(work, LAYER_READ, err))
         return NULL;
     step = counts_of_step(work, err);
-    if (!step)
+    if (!step || layer_count_bytes(work->layer, &bytes, err))
         return NULL;
     if (work->call->counts_all) {
         if (change_list(work->layer, &query, &changes, &problems, err))
@@ -245,7 +246,8 @@ static json_t *do_summary(struct work *work, struct err *err)
         all = change_counts_to_json(&changes.counts);
         paths = uris_of(work, &changes);
     }
-    return json_pack("{s:O, s:O*, s:O*}", "step", step, "all", all, "paths", paths);
+    return json_pack("{s:O, s:O*, s:O*, s:I}", "step", step, "all", all, "paths", paths, "bytes",
+                     (json_int_t)bytes);
 }
 
 /* --- one of them --- */
@@ -446,10 +448,11 @@ static json_t *do_open(struct work *work, struct err *err)
 {
     static const struct layer *held;
     size_t len = 0;
+    uint64_t bytes;
     const struct layer_root *roots;
     json_t *json;
 
-    if (work_open(work, LAYER_CHANGE, err))
+    if (work_open(work, LAYER_CHANGE, err) || layer_count_bytes(work->layer, &bytes, err))
         return NULL;
     work->fds->lock = fcntl(layer_lock(work->layer), F_DUPFD_CLOEXEC, 3);
     if (work->fds->lock < 0) {
@@ -457,9 +460,9 @@ static json_t *do_open(struct work *work, struct err *err)
         return NULL;
     }
     roots = layer_roots(work->layer, &len);
-    json = json_pack("{s:s, s:o, s:o}", "layerId", layer_id(work->layer), "name",
+    json = json_pack("{s:s, s:o, s:o, s:I}", "layerId", layer_id(work->layer), "name",
                      json_lossy(layer_own_name(work->layer)), "roots",
-                     layer_roots_to_json(roots, len));
+                     layer_roots_to_json(roots, len), "bytes", (json_int_t)bytes);
     held = TAKE_PTR(work->layer);
     (void)held;
     return json;

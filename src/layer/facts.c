@@ -47,6 +47,25 @@ bool layer_is_in_memory(const struct layer *layer)
     return str_starts(layer->folder, "/dev/shm/");
 }
 
+bool layer_has_limit(const struct layer *layer)
+{
+    return layer->record.max_bytes;
+}
+
+int layer_count_bytes(const struct layer *layer, uint64_t *ret, struct err *err)
+{
+    if (layer_has_limit(layer))
+        return store_count_bytes(layer, ret, err);
+    *ret = 0;
+    return 0;
+}
+
+void layer_tell_bytes(struct layer *layer, uint64_t bytes)
+{
+    layer->bytes = bytes;
+    layer->is_told_bytes = true;
+}
+
 bool layer_has_git(const struct layer *layer)
 {
     return layer->record.has_git;

@@ -45,8 +45,9 @@ struct layer {
     unsigned launches; /* open */
     unsigned
         discarded; /* steps without changes that are in the trash: it is emptied when many are, and at the close */
-    int first_status; /* of the step's only command that has ended; -1 */
-    uint64_t bytes;   /* counted last, with max_bytes */
+    int first_status;   /* of the step's only command that has ended; -1 */
+    uint64_t bytes;     /* counted last, with max_bytes */
+    bool is_told_bytes; /* by layer_tell_bytes() */
     void (*on_quiet)(void *data, struct layer *layer);
     void *on_quiet_data;
 };

@@ -161,6 +161,12 @@ struct layer_adoption {
 /* Waits for nothing and recovers nothing: who took the lock has. */
 struct layer *layer_adopt(const char *id, const struct layer_adoption *adoption, struct err *err);
 
+/* What it has on the disk, of a layer with `max_bytes` (else 0). Who has been told once counts no more by itself: that is for
+ * the other process. */
+int layer_count_bytes(const struct layer *layer, uint64_t *ret, struct err *err);
+void layer_tell_bytes(struct layer *layer, uint64_t bytes);
+bool layer_has_limit(const struct layer *layer);
+
 int layer_lock(const struct layer *layer); /* borrowed; -1: LAYER_READ */
 
 /* Reads again what the other process may have changed: the steps. Nothing when it is not quiet. */

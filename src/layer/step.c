@@ -359,7 +359,8 @@ static int check_entry(struct layer *layer, struct err *err)
 
     if (layer->lock < 0 || layer->is_adopted)
         return err_set(err, ERR_BUG, "layer %s is not ours to enter", layer_name(layer));
-    if (max && !layer->bytes && !layer->launches && store_count_bytes(layer, &layer->bytes, err))
+    if (max && !layer->bytes && !layer->is_told_bytes && !layer->launches &&
+        store_count_bytes(layer, &layer->bytes, err))
         return -1;
     if (max && layer->bytes > max)
         return err_set(
@@ -458,7 +459,7 @@ static void end(struct layer *layer)
         layer_save_step(layer, record, &ignored);
         layer_steps_changed(layer);
     }
-    if (layer->record.max_bytes)
+    if (layer->record.max_bytes && !layer->is_told_bytes)
         store_count_bytes(layer, &layer->bytes, &ignored);
     if (layer->on_quiet)
         layer->on_quiet(layer->on_quiet_data, layer);

@@ -138,6 +138,13 @@ def test_what_is_accepted_can_be_taken_back_or_is_dropped(place, client):
     result = run(client, layer, "cat new; test ! -e third; echo fourth > fourth")
     assert result["exitCode"] == 0 and result["changes"]["added"] == 1
     assert client.call("layer/close", {"layerId": layer, "keep": False}) == {"closed": True, "removed": True}
+    # that has more than it may lets nothing in, until some of it is gone
+    small = create(client, maxBytes=1)
+    assert run(client, small, "echo text > new")["outcome"] == "ran"
+    full = run(client, small, "true", name="full")
+    assert full["outcome"] == "failed" and "1 are allowed: accept or drop some of it" in full["reason"]
+    client.call("layer/drop", {"layerId": small, "all": True})
+    assert run(client, small, "true", name="empty")["outcome"] == "ran"
     assert refused(client, "layer/changes", -32600, layerId=layer).data["reason"] == "no-layer"
     assert not (place.ws / "new").exists()
 

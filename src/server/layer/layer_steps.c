@@ -206,6 +206,9 @@ static void summary_end(struct layer_entry *entry, const json_t *result)
     if (paths && layer_is_watched(entry->table->server, entry->id))
         watch_outside(entry, paths);
     entry->used_ns = clock_now_ns();
+    if (entry->layer && result)
+        layer_tell_bytes(entry->layer,
+                         (uint64_t)json_integer_value(json_object_get(result, "bytes")));
     if (entry->layer)
         tidy(entry); /* whoever ran something in the step is through with it by now */
     summarize(entry);
@@ -243,12 +246,17 @@ static void start_summary(struct layer_entry *entry, int step, bool counts_all)
         tell_ended(entry, step, NULL);
 }
 
+static bool has_limit(const struct layer_entry *entry)
+{
+    return entry->layer && layer_has_limit(entry->layer);
+}
+
 /* Somebody wants to know of the ends of steps. */
 static bool is_heard(const struct layer_entry *entry)
 {
     struct server *server = entry->table->server;
 
-    return layer_is_watched(server, entry->id) || server_audit_is_on(server);
+    return layer_is_watched(server, entry->id) || server_audit_is_on(server) || has_limit(entry);
 }
 
 /* Until nobody waits for one; what has the layer to itself comes first, and has this done at its end. */
@@ -260,7 +268,8 @@ static void summarize(struct layer_entry *entry)
     while (!entry->summary && !(entry->changing && layer_task_is_alone(entry->changing))) {
         first = list_first(&entry->replies, struct reply, link);
         is_watched = layer_is_watched(entry->table->server, entry->id);
-        if (!first && !(is_watched && entry->looks) && !(entry->ended_step && is_heard(entry)))
+        if (!first && !((is_watched || has_limit(entry)) && entry->looks) &&
+            !(entry->ended_step && is_heard(entry)))
             return;
         entry->looks = false;
         start_summary(entry, first ? first->step : entry->ended_step, is_watched);

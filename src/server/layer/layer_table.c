@@ -350,10 +350,11 @@ struct layer_entry *layer_note(struct layer_table *table, const char *id)
     return entry;
 }
 
-struct layer_entry *layer_add(struct layer_table *table, struct layer *layer)
+struct layer_entry *layer_add(struct layer_table *table, struct layer *layer, uint64_t bytes)
 {
     struct layer_entry *entry = layer_note(table, layer_id(layer));
 
+    layer_tell_bytes(layer, bytes);
     entry->layer = layer;
     free(entry->name);
     entry->name = alloc_str(layer_own_name(layer));
@@ -420,7 +421,8 @@ static void on_opened(void *data, const struct layer_helper_answer *answer)
                 .lock = TAKE_FD(*answer->fd), .users = -1, .mounts = -1, .held_by = table->held_by},
             &err);
     if (layer)
-        layer_add(table, layer);
+        layer_add(table, layer,
+                  (uint64_t)json_integer_value(json_object_get(answer->result, "bytes")));
     else if (!answer->failure)
         told = (struct layer_helper_answer){.failure = &err};
     layer_helper_free(TAKE_PTR(table->opener));

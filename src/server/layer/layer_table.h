@@ -91,7 +91,7 @@ struct layer_entry *layer_find(const struct layer_table *table, const char *id);
 struct layer_entry *layer_note(struct layer_table *table, const char *id);
 
 /* Puts an open layer, which is taken over, into the table. */
-struct layer_entry *layer_add(struct layer_table *table, struct layer *layer);
+struct layer_entry *layer_add(struct layer_table *table, struct layer *layer, uint64_t bytes);
 
 /* Too many are open: the call is answered then. */
 bool layer_refuses(const struct layer_table *table, struct call *call);

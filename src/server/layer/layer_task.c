@@ -185,6 +185,8 @@ static void change_end(struct layer_task *task, const struct layer_helper_answer
                   log_text("why", err.msg));
     if (is_cut_off(task, answer->failure))
         layer_change(entry, NULL, "settle", NULL);
+    layer_tell_bytes(entry->layer,
+                     0); /* it has less than it had; until that is counted all go in */
     layer_steps_look(entry);
 }
 

@@ -95,7 +95,7 @@ static int cover(struct call *call, const struct layer_create_params *params, st
 static void created(struct call *call, const struct layer_create_params *params,
                     struct layer *layer, char *cwd)
 {
-    struct layer_entry *entry = layer_add(server_layers(call->client->server), layer);
+    struct layer_entry *entry = layer_add(server_layers(call->client->server), layer, 0);
     size_t len;
     const struct layer_root *roots = layer_roots(layer, &len);
 
