@@ -228,6 +228,8 @@ static int tell(const struct layer_task *task)
     size_t commits_left = 0;
     size_t idle;
 
+    for (size_t i = 0; i < task->result.problems.len && !task->options.asks; i++)
+        console_line(&left, "%s", task->result.problems.items[i]);
     commits_left = print_commits(task, &text, &left);
     if (task->options.wants_json) {
         status = print_json(task);

@@ -71,6 +71,7 @@ struct accept_result {
     struct left *left;
     size_t left_len;
     size_t left_cap;
+    struct strv problems; /* lines about what could not be looked at, as of change_list() */
 };
 
 /* 0 also when something was left: that is in the result. -1: nothing has changed, unless `err` says otherwise.
@@ -89,7 +90,7 @@ int change_undo(struct layer *layer, int accept, const struct accept_request *re
 
 void accept_result_done(struct accept_result *result);
 
-/* {"acceptId"?, "done": [...], "doneBase64"?: [...], "left": [{"path", "pathBase64"?, "reason", "detail"?}]}; a new reference. */
+/* {"acceptId"?, "done": [...], "doneBase64"?: [...], "left": [{"path", "pathBase64"?, "reason", "detail"?}], "problems"?: [...]}; a new reference. */
 json_t *accept_result_to_json(const struct accept_result *result);
 
 /* Of an accept, for lists: when, how many paths, whether it can be undone; newest first. */

@@ -19,6 +19,7 @@ void accept_result_done(struct accept_result *result)
         free(result->left[i].detail);
     }
     free(result->left);
+    strv_done(&result->problems);
     *result = (struct accept_result){0};
 }
 
@@ -41,5 +42,7 @@ json_t *accept_result_to_json(const struct accept_result *result)
         json_object_set_new(object, "acceptId", json_integer(result->accept));
     json_set_paths(object, "done", "doneBase64", strv_view(&result->done));
     json_object_set_new(object, "left", left);
+    if (result->problems.len)
+        json_object_set_new(object, "problems", json_lossy_list(strv_view(&result->problems)));
     return object;
 }

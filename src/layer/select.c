@@ -30,7 +30,6 @@ void selection_done(struct selection *selection)
 {
     changes_done(&selection->changes);
     free(selection->items);
-    strv_done(&selection->problems);
     *selection = (struct selection){0};
 }
 
@@ -262,8 +261,8 @@ static int list(struct select *select, struct err *err)
         .flags = (select->request->paths ? 0u : (unsigned)CHANGES_WITHOUT_RENAMES) |
                  (select->use == SELECT_DROP ? (unsigned)CHANGES_OF_GIT : 0u)};
 
-    return change_list(select->work->layer, &query, &select->ret->changes, &select->ret->problems,
-                       err);
+    return change_list(select->work->layer, &query, &select->ret->changes,
+                       &select->work->result->problems, err);
 }
 
 static void leave_all(struct select *select, enum left_why why, const char *detail)

@@ -14,7 +14,6 @@ struct selection {
     struct chosen *items;
     size_t len;
     size_t cap;
-    struct strv problems;
 };
 
 enum select_for { SELECT_ACCEPT, SELECT_DROP };

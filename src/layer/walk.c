@@ -105,6 +105,14 @@ static void tell(struct walk *walk, const char *path, const char *name, const ch
     strv_pushf(walk->problems, "%s: %s", whole, why);
 }
 
+static const char *why_not(int error)
+{
+    return error == ENAMETOOLONG ? "its path is too long, so what is in it is not listed, and "
+                                   "stays in the layer: cd there in the "
+                                   "layer, and mv it to where its path is shorter"
+                                 : strerror(error);
+}
+
 static bool is_gone(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == ELOOP;
@@ -167,7 +175,7 @@ static void look_at(struct walk *walk, size_t step, const char *name)
     if (fstatat(walk->dirs[step], name, &st, AT_SYMLINK_NOFOLLOW)) {
         if (is_gone(errno))
             return;
-        tell(walk, walk->frame->path, name, strerror(errno));
+        tell(walk, walk->frame->path, name, why_not(errno));
         found.is_unknown = true;
     }
     found.name = alloc_str(name);
@@ -192,7 +200,7 @@ static void read_dir(struct walk *walk, size_t step, int fd)
         }
     }
     if (len < 0)
-        tell(walk, walk->frame->path, "", strerror(errno));
+        tell(walk, walk->frame->path, "", why_not(errno));
 }
 
 /* Opens the directory in each step that has it, and reads it there. */
@@ -208,7 +216,7 @@ static int read_steps(struct walk *walk, struct err *err)
         if (walk->dirs[i] < 0 && is_scarce(errno))
             return err_sys(err, "opening %s of a step", frame->path);
         if (walk->dirs[i] < 0) {
-            tell(walk, frame->path, "", strerror(errno));
+            tell(walk, frame->path, "", why_not(errno));
             continue;
         }
         if (overlaid_is_opaque(walk->dirs[i], NULL))
@@ -238,7 +246,7 @@ static int read_real(struct walk *walk, struct err *err)
         return 0;
     if (is_scarce(errno))
         return err_sys(err, "opening %s/%s", in->path, frame->path);
-    tell(walk, frame->path, "", strerror(errno));
+    tell(walk, frame->path, "", why_not(errno));
     if (hides && errno == EACCES)
         *fd = walk_open(in->real, frame->path, O_PATH | O_DIRECTORY);
     return 0;

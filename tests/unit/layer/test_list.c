@@ -441,6 +441,7 @@ static void test_too_deep(void **state)
     assert_true(changes.len > 2000);
     assert_true(changes.len < 2060);
     assert_int_equal(problems.len, 1);
+    assert_non_null(strstr(problems.items[0], "mv it to where its path is shorter"));
     child = fork();
     if (!child) {
         execlp("rm", "rm", "-rf", top, (char *)NULL);
