@@ -228,6 +228,7 @@ int change_settle(struct layer *layer, size_t *ret_settled, struct err *err)
     if (!settle.trees || change_list(layer, &query, &settle.changes, &problems, err))
         return -1;
     layer_roots(layer, &roots);
+    layer_unprepare(layer);
     trees_lend(settle.trees, LEND_STEPS);
     for (size_t root = 0; !problems.len && root < roots; root++) {
         settle.root = root;

@@ -2,6 +2,7 @@
  * is mounted, squash.c what becomes of steps. Nobody else reads it. */
 #pragma once
 
+#include "base/buf.h"
 #include "layer/layer.h"
 #include "layer/layer_json.h"
 #include "sandbox/linux/overlay.h"
@@ -41,7 +42,12 @@ struct layer {
     struct strv view_roots; /* `view.roots` */
     struct strv real;       /* absolute: what lies below roots and is shown as it really is */
     bool *is_covered;       /* of each root: the map had it, so it has to be there */
-    struct overlay_namespace space;
+    struct overlay_namespace space; /* of the last step, or of the next one */
+    int mounted_step;               /* that has ended, and has it still; 0: none */
+    bool is_prepared;               /* the next one's: nobody is in it */
+    bool is_cached;                 /* but somebody was */
+    struct buf seen;                /* what it lies over, and... */
+    struct buf uppers;              /* what its uppers were, when it was made (next.c) */
     unsigned launches; /* open */
     unsigned
         discarded; /* steps without changes that are in the trash: it is emptied when many are, and at the close */
@@ -77,7 +83,8 @@ int store_read(int dir, const char *name, struct buf *ret, struct err *err);
 /* Puts it in the place of what is there, whole or not at all. */
 int store_write(int dir, const char *name, const struct buf *text, struct err *err);
 
-/* Makes a folder of ours, or opens it. */
+/* Makes a folder of ours, if it is not there; or opens it, too. */
+int store_make(int dir, const char *name, struct err *err);
 int store_make_dir(int dir, const char *name, mode_t mode, struct err *err);
 
 /* Moves `name` in `dir` to the trash of the layer; nothing where there is none. */
@@ -95,7 +102,7 @@ int store_list(int dir, const char *name, int (*each)(void *data, const char *na
                struct err *err);
 
 /* "roots/0/0007", "steps/0007.json"; `ret` has to have room for it */
-enum { STORE_NAME_MAX = 64 };
+enum { STORE_NAME_MAX = 64, STEP_NEXT = 0 /* "roots/0/next" */ };
 void store_step_dir(size_t root, int step, const char *part, char ret[STORE_NAME_MAX]);
 void store_step_file(int step, char ret[STORE_NAME_MAX]);
 
@@ -144,11 +151,32 @@ void step_view_init(struct layer *layer);
 /* Sets its base time back as far as the wall clock was since it began. */
 void step_settle_clock(struct step_record *record);
 
+/* The mounts of the step that has ended go. It is shared if somebody has a file open there in which he could write. */
+void step_leave_mounts(struct layer *layer);
+
 /* Takes the step out, with all that it wrote. */
 int step_remove(struct layer *layer, int number, struct err *err);
 
 /* After a kill: steps that have begun have ended. */
 int step_recover(struct layer *layer, struct err *err);
+
+/* --- next.c --- */
+
+/* The mounts of the next step stand, made now or ahead. */
+int next_prepare(struct layer *layer, struct err *err);
+
+/* They are those of `step`, whose record is written; the view has them. */
+int next_take(struct layer *layer, int step, struct err *err);
+
+/* Of a step in which nothing was written they become the next one's again, and its folders with them. false: something was, or
+ * that cannot be. */
+bool next_give_back(struct layer *layer, int step);
+
+/* What is prepared goes to the trash; what fails here is found by the next holder. */
+void next_drop_folders(struct layer *layer);
+
+/* The newest step before `step` that has something of the root, else the root itself: a descriptor (O_PATH). */
+int next_open_below(const struct layer *layer, size_t root, int step, struct err *err);
 
 /* --- squash.c --- */
 

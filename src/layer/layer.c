@@ -329,7 +329,10 @@ static int read_layer(struct layer *layer, struct err *err)
 /* What it lies over is for its holder to change, who knows which of that its maps had. */
 int layer_reload(struct layer *layer, struct err *err)
 {
-    return layer->launches ? 0 : read_steps(layer, err);
+    if (layer->launches)
+        return 0;
+    layer_unprepare(layer);
+    return read_steps(layer, err);
 }
 
 /* --- opening --- */
@@ -350,6 +353,8 @@ static struct layer *new_layer(const char *base, const char *id, const char *hel
 
 static void free_layer(struct layer *layer)
 {
+    buf_done(&layer->seen);
+    buf_done(&layer->uppers);
     sandbox_view_settle(&layer->view);
     overlay_close(&layer->space);
     if (layer->lock >= 0)
@@ -378,6 +383,7 @@ static int recover(struct layer *layer, struct err *err)
 {
     if (orphan_wait(layer, err))
         return -1;
+    next_drop_folders(layer);
     if (step_recover(layer, err) || squash_recover(layer, err) || accept_recover(layer, err) ||
         store_empty_trash(layer, err))
         return -1;
@@ -634,6 +640,7 @@ void layer_close(struct layer *layer)
 
     if (!layer)
         return;
+    layer_unprepare(layer);
     if (layer->lock >= 0 && !layer->is_adopted && !layer->has_stepped && !layer->launches)
         remove_folder(layer, &ignored);
     else if (layer->discarded)

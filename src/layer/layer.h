@@ -198,6 +198,13 @@ void layer_cover_none(const struct layer *layer, struct access_map *map);
 /* What launches enter: borrowed by the sandbox; good until layer_close(). */
 struct sandbox_view *layer_view(struct layer *layer);
 
+/* Mounts the next step's overlays ahead, when the layer is quiet and a step of it has been mounted before: the launch that begins it
+ * finds them, if nothing that they depend on has changed. What fails here the launch tells. */
+void layer_prepare(struct layer *layer);
+
+/* They go. What changes steps in this process does it by itself; one to which the lock is lent cannot. */
+void layer_unprepare(struct layer *layer);
+
 /* Nothing of it is alive: no launch is open, and no process of an earlier holder is left. */
 bool layer_is_quiet(const struct layer *layer);
 

@@ -314,6 +314,7 @@ int squash_steps(struct layer *layer, struct err *err)
 {
     size_t many = layer->records_len / 2;
 
+    layer_unprepare(layer);
     /* From the newest pair on, so that the indices of those before stay. */
     while (many > 1) {
         for (size_t i = many / 2; i-- > 0;)

@@ -1,12 +1,13 @@
 /* Steps: what commands write between two moments in which nothing of the layer is alive.
  *
- *     enter   the first: steps/N.json is written, roots/R/N/{up,wk} are made, and all roots are mounted, with the steps
- *             before as lower layers. Others join what is there
- *     leave   the last: the mounts go with our descriptor, and the end is written down. Before that they become read-only,
- *             which the kernel refuses while a file is open for writing: a command gave it to somebody outside, by a socket
+ *     enter   the first: all roots are mounted (next.c), with the steps before as lower layers, steps/N.json is written, and
+ *             the folders that were mounted become roots/R/N/{up,wk}. Others join what is there
+ *     leave   the last: the end is written down. The mounts go a little later, but before anything is done with what was written:
+ *             they become read-only, which the kernel refuses while a file is open for writing (a command gave it to somebody
+ *             outside, by a socket), and then our descriptor is closed
  *
- * An upper directory is mounted in one step only: after that it is read, or taken from. A step in which nothing was
- * written leaves nothing.
+ * An upper directory in which something was written is mounted in one step only: after that it is read, or taken from. A step in
+ * which nothing was written leaves nothing but its mounts, for the next one.
  *
  * The file comes before the folders, and goes after them; "removed" in it decides that a step is gone. So a kill at any
  * moment leaves a step that is there, or one that the next holder finishes removing.
@@ -32,7 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 enum { STEPS_LIMIT = 480 }; /* the kernel takes 500 lower layers */
@@ -60,189 +60,6 @@ void step_settle_clock(struct step_record *record)
     record->clock -= back;
 }
 
-/* --- folders --- */
-
-/* The path of a part of a step; the caller frees. */
-static char *step_path(const struct layer *layer, size_t root, int step, const char *part)
-{
-    char name[STORE_NAME_MAX];
-
-    store_step_dir(root, step, part, name);
-    return path_join(layer->folder, name);
-}
-
-/* What the root itself looks like inside is what the upper directory looks like. */
-static void copy_looks(int from, const struct stat *st, int to)
-{
-    static const char *const lists[] = {"system.posix_acl_access", "system.posix_acl_default"};
-    const struct timespec times[] = {st->st_atim, st->st_mtim};
-    char from_name[64], acl[4096];
-
-    if ((st->st_uid != geteuid() || st->st_gid != getegid()) && fchown(to, st->st_uid, st->st_gid))
-        errno = 0; /* of another group: it looks like ours inside */
-    snprintf(from_name, sizeof from_name, "/proc/self/fd/%d", from);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        ssize_t len = getxattr(from_name, lists[i], acl, sizeof acl);
-
-        if (len > 0 && fsetxattr(to, lists[i], acl, (size_t)len, 0))
-            errno = 0;
-    }
-    futimens(to, times);
-}
-
-/* The newest step before `step` that has something of the root, else the root itself. */
-static int open_below(const struct layer *layer, size_t root, int step, struct err *err)
-{
-    for (size_t i = layer->records_len; i-- > 0;) {
-        struct err why;
-        int fd;
-
-        if (layer->records[i].step.number >= step)
-            continue;
-        fd = layer_open_up(layer, root, layer->records[i].step.number, &why);
-        if (fd < 0 && why.code == ERR_NOT_FOUND)
-            continue;
-        if (fd < 0)
-            *err = why;
-        return fd;
-    }
-    return layer_open_root(layer, root, err);
-}
-
-static int make_root(const struct layer *layer, size_t root, int step, struct err *err)
-{
-    AUTO_CLOSE int below = open_below(layer, root, step, err);
-    AUTO_CLOSE int up = -1;
-    AUTO_CLOSE int work = -1;
-    char name[STORE_NAME_MAX], up_name[STORE_NAME_MAX];
-    struct stat st;
-    int fd;
-
-    if (below < 0)
-        return -1;
-    if (sys_fault() || fstat(below, &st))
-        return err_sys(err, "%s", layer->record.roots[root].path);
-    snprintf(name, sizeof name, "roots/%zu", root);
-    for (int i = 0; i < 2; i++) {
-        fd = store_make_dir(layer->fd, name, 0700, err);
-        if (fd < 0)
-            return -1;
-        close(fd);
-        store_step_dir(root, step, NULL, name);
-    }
-    store_step_dir(root, step, "wk", name);
-    work = store_make_dir(layer->fd, name, 0700, err);
-    if (work < 0)
-        return -1;
-    store_step_dir(root, step, "new", name); /* not there with another mode than the root's */
-    up = store_make_dir(layer->fd, name, st.st_mode & 07777, err);
-    if (up < 0)
-        return -1;
-    copy_looks(below, &st, up);
-    store_step_dir(root, step, "up", up_name);
-    return sys_fault() || renameat(layer->fd, name, layer->fd, up_name)
-               ? err_sys(err, "making %s in a layer", up_name)
-               : 0;
-}
-
-static int make_folders(const struct layer *layer, int step, struct err *err)
-{
-    int fd = store_make_dir(layer->fd, "roots", 0700, err);
-
-    if (fd < 0)
-        return -1;
-    close(fd);
-    for (size_t i = 0; i < layer->record.roots_len; i++)
-        if (layer->is_covered[i] && make_root(layer, i, step, err))
-            return -1;
-    return 0;
-}
-
-/* --- mounts --- */
-
-/* What an overlay is made of; what it owns is freed together. */
-struct mounting {
-    struct overlay *overlays;
-    size_t len;
-    struct strv *lists; /* lowers and what is real of each */
-    struct strv texts;
-};
-
-static void mounting_done(struct mounting *mounting)
-{
-    for (size_t i = 0; i < 2 * mounting->len; i++)
-        strv_done(&mounting->lists[i]);
-    free(mounting->lists);
-    free(mounting->overlays);
-    strv_done(&mounting->texts);
-}
-
-static char *keep(struct mounting *mounting, char *text)
-{
-    strv_push_take(&mounting->texts, text);
-    return text;
-}
-
-static void add_overlay(const struct layer *layer, size_t index, int step,
-                        struct mounting *mounting)
-{
-    const struct layer_root *root = &layer->record.roots[index];
-    struct strv *lowers = &mounting->lists[2 * mounting->len];
-    struct strv *real = &mounting->lists[2 * mounting->len + 1];
-    char name[STORE_NAME_MAX];
-
-    for (size_t i = layer->records_len; i-- > 0;) {
-        int number = layer->records[i].step.number;
-
-        store_step_dir(index, number, "up", name);
-        if (number < step && faccessat(layer->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-            strv_push_take(lowers, step_path(layer, index, number, "up"));
-    }
-    for (size_t i = 0; i < layer->real.len; i++)
-        if (path_is_within(layer->real.items[i], root->path))
-            strv_push(real, layer->real.items[i]);
-    mounting->overlays[mounting->len++] = (struct overlay){
-        .name = keep(mounting, alloc_strf(LAYER_MOUNT_NAME "%s", layer->record.id)),
-        .root = root->path,
-        .dev = root->dev,
-        .ino = root->ino,
-        .lowers = (const char *const *)strv_view(lowers),
-        .upper = keep(mounting, step_path(layer, index, step, "up")),
-        .work = keep(mounting, step_path(layer, index, step, "wk")),
-        .real = (const char *const *)strv_view(real),
-    };
-}
-
-static int mount_step(struct layer *layer, int step, struct err *err)
-{
-    AUTO(mounting_done) struct mounting mounting = {0};
-    struct overlay_namespace space;
-    struct err why;
-
-    mounting.overlays = alloc_zero(layer->record.roots_len + 1, sizeof *mounting.overlays);
-    mounting.lists = alloc_zero(2 * layer->record.roots_len + 1, sizeof *mounting.lists);
-    for (size_t i = 0; i < layer->record.roots_len; i++)
-        if (layer->is_covered[i])
-            add_overlay(layer, i, step, &mounting);
-    if (overlay_mount(mounting.overlays, mounting.len, layer->space.users, &space, &why)) {
-        *err = why;
-        return -1;
-    }
-    overlay_close(&layer->space);
-    layer->space = space;
-    layer->view.users = space.users;
-    layer->view.mounts = space.mounts;
-    return 0;
-}
-
-/* The user namespace stays for the next step. */
-static void close_mounts(struct layer *layer)
-{
-    if (layer->space.mounts >= 0)
-        close(layer->space.mounts);
-    layer->space.mounts = layer->view.mounts = -1;
-}
-
 /* --- steps that go --- */
 
 static void forget(struct layer *layer, int number)
@@ -256,6 +73,16 @@ static void forget(struct layer *layer, int number)
     step_record_done(record);
     memmove(record, record + 1, (--layer->records_len - index) * sizeof *record);
     layer_steps_changed(layer);
+}
+
+/* When its folders are gone. */
+static void remove_file(const struct layer *layer, int number)
+{
+    char name[STORE_NAME_MAX];
+
+    store_step_file(number, name);
+    if (!sys_fault())
+        unlinkat(layer->fd, name, 0);
 }
 
 /* To the trash. One that `is_clear` needs no word of that: it has not ended on the disk, and a next holder ends it and
@@ -279,9 +106,8 @@ static int discard(struct layer *layer, int number, bool is_clear, struct err *e
         store_step_dir(i, number, NULL, name);
         is_left = store_discard(layer, layer->fd, name, &ignored);
     }
-    store_step_file(number, name);
-    if (!is_left && !sys_fault())
-        unlinkat(layer->fd, name, 0);
+    if (!is_left)
+        remove_file(layer, number);
     forget(layer, number);
     return 0;
 }
@@ -290,6 +116,7 @@ int step_remove(struct layer *layer, int number, struct err *err)
 {
     struct err ignored;
 
+    layer_unprepare(layer);
     if (discard(layer, number, false, err))
         return -1;
     store_empty_trash(layer, &ignored);
@@ -320,7 +147,7 @@ static int is_empty(const struct layer *layer, int number, struct err *err)
         found = store_list(up, ".", is_any, NULL, err);
         if (found)
             return found < 0 ? -1 : 0;
-        below = open_below(layer, i, number, &why);
+        below = next_open_below(layer, i, number, &why);
         if (below < 0 || fstat(up, &now) || fstat(below, &before))
             continue; /* the root is gone; nothing is lost */
         if (now.st_mode != before.st_mode)
@@ -386,15 +213,14 @@ static int begin(struct layer *layer, const struct launch_options *options, stru
     const bool has_stepped = layer->has_stepped;
     int number;
     struct step_record *record;
-    int fd;
 
     if (layer->records_len >= STEPS_MAX && squash_steps(layer, err) &&
         layer->records_len >= STEPS_LIMIT)
         return -1;
-    fd = store_make_dir(layer->fd, "steps", 0700, err);
-    if (fd < 0)
+    if (next_prepare(layer, err))
+        return err_wrap(err, "layer %s", layer_name(layer));
+    if (store_make(layer->fd, "steps", err))
         return -1;
-    close(fd);
     number = layer->last_number + 1;
     record = layer_step_add(layer, number);
     describe(layer, record, options);
@@ -403,8 +229,7 @@ static int begin(struct layer *layer, const struct launch_options *options, stru
         forget(layer, number);
         return -1;
     }
-    sandbox_view_settle(&layer->view); /* what it wrote to is a lower layer now */
-    if (make_folders(layer, number, err) || mount_step(layer, number, err)) {
+    if (next_take(layer, number, err)) {
         struct err ignored;
 
         if (step_remove(layer, number, &ignored))
@@ -434,30 +259,63 @@ static int view_enter(struct sandbox_view *view, const struct launch_options *op
 
 /* --- leaving --- */
 
-/* What fails here is found by the next holder: the end that is not written down, the empty step. */
+/* To the trash. What fails here is found by the next holder: the end that is not written down, the empty step. */
+static void end_empty(struct layer *layer, int number)
+{
+    struct err ignored;
+
+    layer_unprepare(layer);
+    next_drop_folders(layer); /* of those that were given back before one could not be */
+    if (discard(layer, number, !has_accepts(layer), &ignored))
+        forget(layer, number);
+    /* what the kernel has made of it takes a disk that discards at once some ms */
+    if (layer->discarded >= DISCARDED_MAX && store_empty_trash(layer, &ignored) == 0)
+        layer->discarded = 0;
+}
+
+/* Until its mounts are gone it counts as shared. */
+static void end_written(struct layer *layer, struct step_record *record)
+{
+    struct err ignored;
+
+    layer->mounted_step = record->step.number;
+    record->step.is_shared = true;
+    step_settle_clock(record);
+    record->step.ended = change_time_of((int64_t)clock_wall_ns());
+    record->step.wait_status = layer->first_status;
+    layer_save_step(layer, record, &ignored);
+    layer_steps_changed(layer);
+}
+
+void step_leave_mounts(struct layer *layer)
+{
+    struct step_record *record = layer_step_find(layer, layer->mounted_step);
+    struct err ignored;
+
+    if (record && overlay_refresh(&layer->space, layer->view.roots, true, &ignored) == 0) {
+        record->step.is_shared = false;
+        layer_save_step(layer, record, &ignored);
+        layer_steps_changed(layer);
+    }
+    layer->mounted_step = 0;
+    if (layer->space.mounts >= 0)
+        close(TAKE_FD(layer->space.mounts));
+}
+
 static void end(struct layer *layer)
 {
     struct step_record *record = &layer->records[layer->records_len - 1];
     int number = record->step.number;
     struct err ignored;
-    const bool is_kept = is_empty(layer, number, &ignored) != 1;
 
-    if (is_kept)
-        record->step.is_shared =
-            overlay_refresh(&layer->space, layer->view.roots, true, &ignored) != 0;
-    close_mounts(layer);
-    step_settle_clock(record);
-    record->step.ended = change_time_of((int64_t)clock_wall_ns());
-    record->step.wait_status = layer->first_status;
-    if (!is_kept) {
-        if (discard(layer, number, !has_accepts(layer), &ignored))
-            forget(layer, number);
-        /* what the kernel has made of it takes a disk that discards at once some ms */
-        if (++layer->discarded >= DISCARDED_MAX && store_empty_trash(layer, &ignored) == 0)
-            layer->discarded = 0;
+    layer->view.mounts = -1;
+    if (next_give_back(layer, number)) {
+        remove_file(layer, number);
+        forget(layer, number);
+    } else if (is_empty(layer, number, &ignored) == 1) {
+        end_empty(layer, number);
     } else {
-        layer_save_step(layer, record, &ignored);
-        layer_steps_changed(layer);
+        end_written(layer, record);
     }
     if (layer->record.max_bytes && !layer->is_told_bytes)
         store_count_bytes(layer, &layer->bytes, &ignored);

@@ -205,12 +205,19 @@ int store_open_layer(int base, const char *id, struct err *err)
     return open_own(base, id, 077, id, err);
 }
 
+int store_make(int dir, const char *name, struct err *err)
+{
+    return (sys_fault() || mkdirat(dir, name, 0700)) && errno != EEXIST
+               ? err_sys(err, "making %s in a layer", name)
+               : 0;
+}
+
 int store_make_dir(int dir, const char *name, mode_t mode, struct err *err)
 {
     AUTO_CLOSE int fd = -1;
 
-    if ((sys_fault() || mkdirat(dir, name, 0700)) && errno != EEXIST)
-        return err_sys(err, "making %s in a layer", name);
+    if (store_make(dir, name, err))
+        return -1;
     fd = open_dir(dir, name);
     if (fd < 0)
         return err_sys(err, "%s in a layer", name);
@@ -235,7 +242,11 @@ void layers_folders(struct strv *ret)
 
 void store_step_dir(size_t root, int step, const char *part, char ret[STORE_NAME_MAX])
 {
-    snprintf(ret, STORE_NAME_MAX, "roots/%zu/%04d%s%s", root, step, part ? "/" : "",
+    char name[STEP_NAME_MAX] = "next";
+
+    if (step != STEP_NEXT)
+        snprintf(name, sizeof name, "%04d", step);
+    snprintf(ret, STORE_NAME_MAX, "roots/%zu/%s%s%s", root, name, part ? "/" : "",
              part ? part : "");
 }
 

@@ -33,6 +33,8 @@ int work_init(struct work *work, struct layer *layer, struct accept_result *resu
 {
     *work = (struct work){.layer = layer, .accepted = -1, .dir = -1, .result = result};
     work->is_quiet = layer_is_quiet(layer);
+    if (work->is_quiet)
+        layer_unprepare(layer);
     work->trees = trees_open(layer, err);
     if (!work->trees)
         return -1;

@@ -3,6 +3,7 @@
  *     something of the layer ended --> summary (cordon-layer) --> answers that wait for its step get "changes"
  *                                                             \-> layer/stepEnded, when nothing lives any more
  *                                                             \-> what is watched outside follows
+ *                              \-> the next step is mounted
  *
  * One summary of a layer at a time; what comes while it works is served by the next one. It is made only of what somebody
  * asks for: the step for those who ran something in it, everything for those who watch. */
@@ -282,6 +283,12 @@ void layer_steps_look(struct layer_entry *entry)
     summarize(entry);
 }
 
+void layer_steps_prepare(struct layer_entry *entry)
+{
+    if (entry->layer && !entry->changing)
+        layer_prepare(entry->layer);
+}
+
 /* --- the end of a step --- */
 
 static void on_time(void *data)
@@ -295,6 +302,7 @@ static void on_time(void *data)
         summarize(entry);
     else
         entry->ended_step = 0;
+    layer_steps_prepare(entry);
 }
 
 /* From within the end of a launch: only takes note. */

@@ -17,5 +17,8 @@ void layer_reply(struct call *call, json_t *result, const char *id, int step);
 /* What is in the layer has changed otherwise: what is watched outside follows. */
 void layer_steps_look(struct layer_entry *entry);
 
+/* Mounts the next step ahead, when nothing lives and nothing has the layer to itself. */
+void layer_steps_prepare(struct layer_entry *entry);
+
 /* Calls that wait are answered without. */
 void layer_steps_end(struct layer_entry *entry);

@@ -209,6 +209,7 @@ static void task_end(struct layer_task *task, const struct layer_helper_answer *
     tasks_pump(table);
     if (entry) {
         entry->tasks--;
+        layer_steps_prepare(entry);
         if (!entry->changing)
             layer_entry_resume(entry);
     }
@@ -246,6 +247,8 @@ static void task_begin(struct layer_task *task)
     list_append(&table->working, &task->link);
     if (task->entry) {
         task->is_alone = task->is_change && layer_entry_is_free(task->entry);
+        if (task->is_alone)
+            layer_unprepare(task->entry->layer);
         how.fds = fds;
         how.fds_len = space_of(task->entry, fds);
         json_object_set_new(task->request, "held", json_true());
