@@ -48,7 +48,7 @@ struct layer {
     bool is_cached;                 /* but somebody was */
     struct buf seen;                /* what it lies over, and... */
     struct buf uppers;              /* what its uppers were, when it was made (next.c) */
-    unsigned launches; /* open */
+    unsigned launches;              /* open */
     unsigned
         discarded; /* steps without changes that are in the trash: it is emptied when many are, and at the close */
     int first_status;   /* of the step's only command that has ended; -1 */

@@ -42,7 +42,6 @@ struct mounting {
     struct strv real; /* what of the layer's `real` is there */
 };
 
-
 /* --- what is there --- */
 
 int next_open_below(const struct layer *layer, size_t root, int step, struct err *err)

@@ -88,6 +88,19 @@ static int run_empty(struct place *place, struct layer *layer, struct err *err)
     return 0;
 }
 
+/* After a step in which nothing was written, and between mounts that are made ahead. */
+static int run_ahead(struct place *place, struct layer *layer, struct err *err)
+{
+    int status = run_empty(place, layer, err);
+
+    if (status == 0) {
+        layer_prepare(layer);
+        status = run_step(place, layer, err);
+        layer_prepare(layer);
+    }
+    return status;
+}
+
 static void prepare_squash(struct place *place, struct layer *layer)
 {
     step(place, layer, "mkdir -p d/e x && echo 1 > d/e/f && echo 1 > x/y && echo 0 > d/g");
@@ -237,9 +250,8 @@ static int kill_once(struct place *place, const struct deed *deed, unsigned nth)
 }
 
 static const struct deed deeds[] = {
-    {prepare_step, run_step, false},
-    {prepare_step, run_empty, true},
-    {prepare_squash, run_squash, true},
+    {prepare_step, run_step, false},  {prepare_step, run_empty, true},
+    {prepare_step, run_ahead, false}, {prepare_squash, run_squash, true},
     {prepare_undo, run_undo, false},
 };
 
