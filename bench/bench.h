@@ -20,6 +20,7 @@ struct bench {
     const char *static_true; /* does nothing, static with musl: almost no cost of its own */
     const char *static_pause;
     const char *static_write;
+    const char *static_touch;
     const char *static_echo;
     const char *static_calls;
     const char *static_dial;

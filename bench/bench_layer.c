@@ -102,39 +102,57 @@ static void measure_steps(struct bench *bench)
     inside_close(&inside);
 }
 
-static void measure_launches(struct bench *bench)
-{
-    enum { PLAIN, NEW, JOINED, WAYS };
-    const char *const argv[] = {bench->static_true, NULL};
-    struct sample samples[WAYS] = {{0}};
-    struct sandbox *plain = sandbox_open_in(bench, NULL);
-    struct inside fresh, busy;
-    struct sandbox *ways[WAYS];
-    double without;
+enum launch_way { PLAIN, AHEAD, AT_ONCE, JOINED, LAUNCH_WAYS };
 
-    inside_open(bench, false, &fresh);
-    inside_open(bench, true, &busy);
-    ways[PLAIN] = plain;
-    ways[NEW] = fresh.sandbox;
-    ways[JOINED] = busy.sandbox;
+/* In turns. Between two launches the layer is made as the server does it when it is quiet: but of AT_ONCE. */
+static void time_launches(const struct bench *bench, const char *const *argv,
+                          struct sample ret[LAUNCH_WAYS])
+{
+    struct sandbox *plain = sandbox_open_in(bench, NULL);
+    struct inside insides[LAUNCH_WAYS];
+    struct err err;
+
+    for (int way = AHEAD; way < LAUNCH_WAYS; way++)
+        inside_open(bench, way == JOINED, &insides[way]);
     for (unsigned i = 0; i < bench->runs + WARM_UP; i++)
-        for (int way = 0; way < WAYS; way++) {
+        for (int way = 0; way < LAUNCH_WAYS; way++) {
             uint64_t start = clock_now_ns();
 
-            run_inside(bench, ways[way], argv);
+            run_inside(bench, way == PLAIN ? plain : insides[way].sandbox, argv);
             if (i >= WARM_UP)
-                sample_add_since(&samples[way], start);
+                sample_add_since(&ret[way], start);
+            if (way == PLAIN || way == JOINED)
+                continue;
+            bench_check(layer_squash(insides[way].layer, &err), &err);
+            if (way == AHEAD)
+                layer_prepare(insides[way].layer);
+            else
+                layer_unprepare(insides[way].layer);
         }
-    without = add_launches(bench, "launch of a static program, no layer", &samples[PLAIN]);
-    add_more(bench, "  more: a new step of a layer",
-             add_launches(bench, "  in a layer, a new step", &samples[NEW]) - without, 0.35);
+    for (int way = AHEAD; way < LAUNCH_WAYS; way++)
+        inside_close(&insides[way]);
+    sandbox_free(plain);
+}
+
+static void measure_launches(struct bench *bench, const char *name, const char *const *argv)
+{
+    struct sample samples[LAUNCH_WAYS] = {{0}};
+    double without;
+
+    time_launches(bench, argv, samples);
+    without = add_launches(bench, name, &samples[PLAIN]);
+    add_more(bench, "  more: a new step, mounted ahead",
+             add_launches(bench, "  in a layer, a new step, mounted ahead", &samples[AHEAD]) -
+                 without,
+             0.35);
+    add_more(bench, "  more: a new step, mounted at once",
+             add_launches(bench, "  in a layer, a new step, mounted at once", &samples[AT_ONCE]) -
+                 without,
+             0.35);
     add_more(bench, "  more: joining a step",
              add_launches(bench, "  in a layer, joined", &samples[JOINED]) - without, 0.05);
-    for (int way = 0; way < WAYS; way++)
+    for (int way = 0; way < LAUNCH_WAYS; way++)
         sample_done(&samples[way]);
-    inside_close(&fresh);
-    inside_close(&busy);
-    sandbox_free(plain);
 }
 
 /* --- work --- */
@@ -314,7 +332,13 @@ static void measure_changes(struct bench *bench)
 
 void bench_layer(struct bench *bench)
 {
-    measure_launches(bench);
+    AUTO_FREE char *file = path_join(bench->ws, "touched");
+
+    measure_launches(bench, "launch of a program that does nothing, no layer",
+                     (const char *const[]){bench->static_true, NULL});
+    measure_launches(bench, "launch of one that writes a file, no layer",
+                     (const char *const[]){bench->static_touch, file, NULL});
+    unlink(file);
     measure_steps(bench);
     measure_works(bench);
     measure_changes(bench);

@@ -196,6 +196,7 @@ int main(int argc, char **argv)
     AUTO_FREE char *static_true = NULL;
     AUTO_FREE char *static_pause = NULL;
     AUTO_FREE char *static_write = NULL;
+    AUTO_FREE char *static_touch = NULL;
     AUTO_FREE char *static_echo = NULL;
     AUTO_FREE char *static_calls = NULL;
     AUTO_FREE char *static_dial = NULL;
@@ -223,6 +224,7 @@ int main(int argc, char **argv)
     bench.static_true = static_true = shown("static-true");
     bench.static_pause = static_pause = shown("static-pause");
     bench.static_write = static_write = shown("static-write");
+    bench.static_touch = static_touch = shown("static-touch");
     bench.static_echo = static_echo = shown("static-echo");
     bench.static_calls = static_calls = shown("static-calls");
     bench.static_dial = static_dial = shown("static-dial");
