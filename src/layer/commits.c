@@ -73,17 +73,9 @@ static bool is_branch_name(const char *name)
     return !str_eq(name, "HEAD") && !str_eq(name, "@");
 }
 
-/* How many digits begin the text, if those are an id; else 0. */
-static size_t commit_len(const char *text)
-{
-    size_t len = strspn(text, "0123456789abcdef");
-
-    return len == 40 || len == 64 ? len : 0;
-}
-
 static bool read_commit(const char *text, char ret[COMMIT_ID_MAX + 1])
 {
-    size_t len = commit_len(text);
+    size_t len = commit_id_len(text);
 
     if (!len || strspn(text + len, " \n") != strlen(text + len))
         return false;
@@ -106,41 +98,21 @@ static bool is_object(const char *name)
            strspn(name + 11, digits) == len - 11;
 }
 
-/* The commit of "refs/..." in the text of packed-refs. */
-static bool find_packed(const struct buf *packed, const char *ref, char ret[COMMIT_ID_MAX + 1])
-{
-    const size_t ref_len = strlen(ref);
-
-    for (const char *line = packed->data; line && *line; line = strchr(line, '\n')) {
-        size_t len;
-
-        line += *line == '\n';
-        len = commit_len(line);
-        if (!len || line[len] != ' ' || strncmp(line + len + 1, ref, ref_len) != 0 ||
-            (line[len + 1 + ref_len] != '\n' && line[len + 1 + ref_len]))
-            continue;
-        memcpy(ret, line, len);
-        ret[len] = '\0';
-        return true;
-    }
-    return false;
-}
-
 /* --- which branches are others --- */
 
 struct refs {
     const struct repository *repository;
-    struct buf packed_view;
-    struct buf packed_real;
-    struct strv seen; /* names that have been looked at */
+    struct packed_refs packed_view;
+    struct packed_refs packed_real;
+    struct strv names; /* of branches that may be others, some more than once */
     struct commits *ret;
 };
 
 static void refs_done(struct refs *refs)
 {
-    buf_done(&refs->packed_view);
-    buf_done(&refs->packed_real);
-    strv_done(&refs->seen);
+    packed_refs_done(&refs->packed_view);
+    packed_refs_done(&refs->packed_real);
+    strv_done(&refs->names);
 }
 
 /* False: there is none, or it is no commit's id, as where a branch is another name of one. */
@@ -148,14 +120,21 @@ static bool commit_of(const struct refs *refs, const char *ref, bool is_view,
                       char ret[COMMIT_ID_MAX + 1])
 {
     AUTO(buf_done) struct buf text = {0};
+    const struct packed_ref *packed;
     struct err err;
     int status = is_view ? repository_read(refs->repository, ref, REF_FILE_MAX, &text, &err)
                          : repository_read_real(refs->repository, ref, REF_FILE_MAX, &text, &err);
 
     if (status == 0)
         return text.data && read_commit(text.data, ret);
-    return err.code == ERR_NOT_FOUND &&
-           find_packed(is_view ? &refs->packed_view : &refs->packed_real, ref, ret);
+    if (err.code != ERR_NOT_FOUND)
+        return false;
+    packed = packed_refs_find(is_view ? &refs->packed_view : &refs->packed_real, ref, strlen(ref));
+    if (!packed)
+        return false;
+    memcpy(ret, packed->commit, packed->commit_len);
+    ret[packed->commit_len] = '\0';
+    return true;
 }
 
 /* Names of layers may hold what names of branches may not. */
@@ -193,7 +172,7 @@ static void note_taken(const struct refs *refs, struct commits_branch *branch)
     branch->is_taken = commit_of(refs, ref, false, taken) && str_eq(taken, branch->commit);
 }
 
-/* `ref` is a branch of either side. */
+/* `ref` is a branch of either side, of a good name. */
 static void look_at(struct refs *refs, const char *ref)
 {
     const char *name = ref + sizeof heads - 1;
@@ -201,16 +180,6 @@ static void look_at(struct refs *refs, const char *ref)
     struct commits_branch *branch;
     bool is_there, was_there;
 
-    if (strv_has(&refs->seen, ref))
-        return;
-    strv_push(&refs->seen, ref);
-    if (!is_branch_name(name)) {
-        strv_pushf(
-            &refs->ret->notes,
-            "%s: a branch is left in the layer whose name is none for a branch (or too odd a one)",
-            refs->repository->absolute);
-        return;
-    }
     is_there = commit_of(refs, ref, true, now);
     was_there = commit_of(refs, ref, false, before);
     if ((is_there && was_there && str_eq(now, before)) || (!is_there && !was_there))
@@ -222,22 +191,43 @@ static void look_at(struct refs *refs, const char *ref)
     branch->is_gone = !is_there;
 }
 
-/* Every branch of a packed-refs; most are the same on both sides. */
-static void look_at_packed(struct refs *refs, const struct buf *packed, const struct buf *other)
+/* Branches of a packed-refs that are not so in the other one. */
+static void add_packed(struct refs *refs, const struct packed_refs *packed,
+                       const struct packed_refs *other)
 {
-    for (const char *line = packed->data; line && *line; line = strchr(line, '\n')) {
-        char commit[COMMIT_ID_MAX + 1];
-        size_t len;
+    for (size_t i = 0; i < packed->len; i++) {
+        const struct packed_ref *ref = &packed->items[i];
+        const struct packed_ref *same;
 
-        line += *line == '\n';
-        len = commit_len(line);
-        if (len && strncmp(line + len, " refs/heads/", 12) == 0) {
-            AUTO_FREE char *ref = alloc_strn(line + len + 1, strcspn(line + len + 1, "\n"));
-
-            if (!find_packed(other, ref, commit) || strncmp(commit, line, len) != 0)
-                look_at(refs, ref);
-        }
+        if (strncmp(ref->name, heads, sizeof heads - 1) != 0)
+            continue;
+        same = packed_refs_find(other, ref->name, ref->name_len);
+        if (!same || same->commit_len != ref->commit_len ||
+            memcmp(same->commit, ref->commit, ref->commit_len) != 0)
+            strv_push_take(&refs->names, alloc_strn(ref->name, ref->name_len));
     }
+}
+
+static void look_at_all(struct refs *refs)
+{
+    bool has_odd = false;
+
+    strv_sort(&refs->names);
+    for (size_t i = 0; i < refs->names.len; i++) {
+        const char *ref = refs->names.items[i];
+
+        if (i && str_eq(ref, refs->names.items[i - 1]))
+            continue;
+        if (is_branch_name(ref + sizeof heads - 1))
+            look_at(refs, ref);
+        else
+            has_odd = true;
+    }
+    if (has_odd)
+        strv_pushf(&refs->ret->notes,
+                   "%s: a branch is left in the layer whose name is none for a branch (or too "
+                   "odd a one)",
+                   refs->repository->absolute);
 }
 
 /* Commits on no branch: HEAD says one itself, and no branch is there. */
@@ -287,11 +277,13 @@ static int list_branches(const struct repository *repository, struct commits *re
     AUTO(refs_done) struct refs refs = {.repository = repository, .ret = ret};
     const struct changes *changes = &repository->changes;
 
-    if ((repository_read(repository, "packed-refs", PACKED_MAX, &refs.packed_view, err) &&
+    if ((repository_read(repository, "packed-refs", PACKED_MAX, &refs.packed_view.text, err) &&
          err->code != ERR_NOT_FOUND) ||
-        (repository_read_real(repository, "packed-refs", PACKED_MAX, &refs.packed_real, err) &&
+        (repository_read_real(repository, "packed-refs", PACKED_MAX, &refs.packed_real.text, err) &&
          err->code != ERR_NOT_FOUND))
         return -1;
+    packed_refs_parse(&refs.packed_view);
+    packed_refs_parse(&refs.packed_real);
     for (size_t i = 0; i < changes->len; i++) {
         const struct change *change = &changes->items[i];
         const char *name = repository_name_in(repository, change);
@@ -299,10 +291,11 @@ static int list_branches(const struct repository *repository, struct commits *re
         if (str_starts(name, heads) &&
             (S_ISREG(change->layer.mode) || S_ISREG(change->real.mode)) &&
             !(strlen(name) > 5 && str_eq(name + strlen(name) - 5, ".lock")))
-            look_at(&refs, name);
+            strv_push(&refs.names, name);
     }
-    look_at_packed(&refs, &refs.packed_view, &refs.packed_real);
-    look_at_packed(&refs, &refs.packed_real, &refs.packed_view);
+    add_packed(&refs, &refs.packed_view, &refs.packed_real);
+    add_packed(&refs, &refs.packed_real, &refs.packed_view);
+    look_at_all(&refs);
     look_at_head(&refs);
     note_others(&refs);
     return 0;

@@ -9,12 +9,11 @@
 #include "base/err.h"
 #include "base/strv.h"
 #include "layer/layer.h"
+#include "layer/packed_refs.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-enum { COMMIT_ID_MAX = 64 }; /* hexadecimal digits of a SHA-256 */
 
 struct commits_branch {
     char *repository; /* the real git directory, absolute */

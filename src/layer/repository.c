@@ -29,10 +29,11 @@ const char *repository_name_in(const struct repository *repository, const struct
 
 const struct change *repository_change(const struct repository *repository, const char *name)
 {
-    for (size_t i = 0; i < repository->changes.len; i++)
-        if (str_eq(repository_name_in(repository, &repository->changes.items[i]), name))
-            return &repository->changes.items[i];
-    return NULL;
+    const struct changes *all = &repository->changes;
+    AUTO_FREE char *path = path_join(repository->path, name);
+    const size_t i = changes_place(all, repository->root, path);
+
+    return i < all->len && str_eq(all->items[i].path, path) ? &all->items[i] : NULL;
 }
 
 int repository_read_real(const struct repository *repository, const char *name, size_t max,

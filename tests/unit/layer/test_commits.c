@@ -338,12 +338,47 @@ static void test_without_git(void **state)
     place_done(&place);
 }
 
+#define ID "0123456789012345678901234567890123456789"
+
+/* Sorted or not; of two of one name the first. */
+static void test_packed_refs(void **state)
+{
+    static const char text[] =
+        "# pack-refs with: peeled fully-peeled sorted\n" /* as git writes it */
+        "a" ID "24680123456789012345678 refs/heads/sha256\n"
+        "1" ID " refs/heads/long\n" ID " refs/heads/b\n"
+        "^" ID "\n" ID " refs/heads/ab\n"
+        "a" ID "\n" ID "\n"
+        "9123456789012345678901234567890123456789 refs/heads/b\n" ID " refs/heads/a";
+    static const char *const names[] = {"refs/heads/a", "refs/heads/ab", "refs/heads/b",
+                                        "refs/heads/b", "refs/heads/sha256"};
+    AUTO(packed_refs_done) struct packed_refs refs = {.text = {.max = 4096}};
+
+    packed_refs_parse(&refs);
+    assert_int_equal(refs.len, 0);
+    buf_append_str(&refs.text, text);
+    packed_refs_parse(&refs);
+    assert_int_equal(refs.len, 5);
+    for (size_t i = 0; i < refs.len; i++) {
+        const struct packed_ref *ref = &refs.items[i];
+
+        assert_int_equal(ref->name_len, strlen(names[i]));
+        assert_memory_equal(ref->name, names[i], ref->name_len);
+        assert_ptr_equal(packed_refs_find(&refs, names[i], ref->name_len), i == 3 ? ref - 1 : ref);
+    }
+    assert_int_equal(*refs.items[2].commit, '0');
+    assert_int_equal(refs.items[4].commit_len, 64);
+    assert_null(packed_refs_find(&refs, "refs/heads/", 11));
+    assert_null(packed_refs_find(&refs, "refs/heads/long", 15));
+    assert_null(packed_refs_find(&refs, "refs/tags/a", 11));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_branches_are_taken), cmocka_unit_test(test_what_the_user_did_stays),
         cmocka_unit_test(test_packed_and_gone),    cmocka_unit_test(test_attacks),
-        cmocka_unit_test(test_without_git),
+        cmocka_unit_test(test_without_git),        cmocka_unit_test(test_packed_refs),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
