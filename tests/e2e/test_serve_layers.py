@@ -230,11 +230,14 @@ def test_clients_share_layers_and_hear_of_what_others_do(place, server, client):
         # a folder that goes and comes again, as of a git checkout
         shutil.rmtree(place.ws / "dir")
         other.event("layer/outsideChanged")
-        (place.ws / "dir").mkdir()
-        run(other, layer, "echo more > more")
-        changes(other, layer)
-        (place.ws / "dir/deep").write_text("again\n")
-        assert other.event("layer/outsideChanged")["params"]["paths"] == [str(place.ws / "dir/deep")]
+        for gone in ("gone", "moved"):
+            (place.ws / "dir").mkdir()
+            run(other, layer, "echo more > more")
+            changes(other, layer)
+            (place.ws / "dir/deep").write_text("again\n")
+            assert other.event("layer/outsideChanged")["params"]["paths"] == [str(place.ws / "dir/deep")]
+            os.rename(place.ws / "dir", place.outside / gone)
+        os.rename(place.outside / gone, place.ws / "dir")
         # the connection goes in the middle of it: it is done all the same
         number = other.request("layer/accept", {"layerId": layer, "paths": [str(place.ws / "more")]})
         assert number

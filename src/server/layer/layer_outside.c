@@ -17,7 +17,7 @@
 
 #define WATCH_MASK                                                                                 \
     (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB |            \
-     IN_ONLYDIR | IN_DONT_FOLLOW)
+     IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW)
 
 struct folder {
     char *path;
@@ -74,7 +74,7 @@ static void take_path(struct layer_outside *outside, const char *path)
         outside->has_more = true;
 }
 
-/* A folder that went is watched anew when it is there again. What the kernel could not keep is more. */
+/* A folder that went, or has another name, is watched anew when it is there again. What the kernel could not keep is more. */
 static void take_event(struct layer_outside *outside, const struct inotify_event *event)
 {
     struct folder *folder = find_folder(outside, event->wd);
@@ -82,7 +82,7 @@ static void take_event(struct layer_outside *outside, const struct inotify_event
 
     if (path) {
         take_path(outside, path);
-    } else if (folder && (event->mask & IN_IGNORED)) {
+    } else if (folder && (event->mask & (IN_IGNORED | IN_MOVE_SELF))) {
         drop_folder(outside, folder);
     } else if ((event->mask & IN_Q_OVERFLOW) && outside->paths.len && !outside->has_more) {
         if (!outside->changed.len)
