@@ -213,7 +213,10 @@ static int expose_dir(struct trees *trees, size_t root, const char *path, struct
         } else if (S_ISDIR(st.st_mode)) {
             return err_set(err, ERR_SYSTEM, "the folder %s of a step cannot be opened", path);
         } else if (!is_whiteout(&st) && !is_covered) {
-            return err_set(err, ERR_CONFLICT, "%s is no folder in the layer", path);
+            return err_set(
+                err, ERR_CONFLICT,
+                "%s, which it lies in, is no folder in the layer: do the same with that first",
+                path);
         } else if (expose_whiteout(&spot, err)) {
             return -1;
         }
