@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -26,6 +27,7 @@
 enum { BLOCK = 64 * 1024 };
 
 #define READ_MAX (UINT64_C(512) << 20)
+#define KEPT_MAX ((size_t)16 << 20)
 
 struct file {
     size_t at; /* in the list */
@@ -33,9 +35,11 @@ struct file {
     const char *name;
     bool is_added;
     bool is_read; /* the hash is there */
+    bool is_kept; /* and the bytes, too */
     uint64_t size;
     int64_t mtime_ns;
     uint64_t hash;
+    size_t kept_at;
 };
 
 struct pairing {
@@ -46,6 +50,7 @@ struct pairing {
     size_t len;
     uint64_t left; /* of READ_MAX */
     char *block[2];
+    struct buf kept;        /* bytes of small files, for they are likely to be compared */
     struct similar similar; /* texts of up to a block */
     size_t *other; /* by place in the list: of an A where its D is, and the other way; SIZE_MAX */
 };
@@ -91,7 +96,7 @@ static int file_open(struct pairing *pairing, const struct file *file)
                       file->is_added ? CHANGE_LAYER : CHANGE_REAL, &err);
 }
 
-static bool is_same(struct pairing *pairing, const struct file *one, const struct file *other)
+static bool is_same_read(struct pairing *pairing, const struct file *one, const struct file *other)
 {
     AUTO_CLOSE int fd = file_open(pairing, one);
     AUTO_CLOSE int other_fd = fd < 0 ? -1 : file_open(pairing, other);
@@ -106,6 +111,16 @@ static bool is_same(struct pairing *pairing, const struct file *one, const struc
         left -= want;
     }
     return other_fd >= 0;
+}
+
+/* Both are of one size. */
+static bool is_same(struct pairing *pairing, const struct file *one, const struct file *other)
+{
+    const char *kept = pairing->kept.data;
+
+    return one->is_kept && other->is_kept
+               ? memcmp(kept + one->kept_at, kept + other->kept_at, one->size) == 0
+               : is_same_read(pairing, one, other);
 }
 
 /* Eight bytes at a time, and what is left. Who collides on purpose gains that their files are not paired: the bytes of
@@ -142,6 +157,9 @@ static void read_file(struct pairing *pairing, struct file *file, bool wants_has
         left -= want;
     }
     file->is_read = is_whole && wants_hash;
+    file->kept_at = pairing->kept.len;
+    file->is_kept = file->is_read && file->size <= BLOCK &&
+                    buf_append(&pairing->kept, pairing->block[0], (size_t)file->size);
     if (is_whole && wants_lines)
         similar_add(&pairing->similar, pairing->block[0], (size_t)file->size,
                     &(struct similar_file){file->at, file->root, file->name, file->is_added});
@@ -438,6 +456,7 @@ static void pairing_done(struct pairing *pairing)
 {
     sides_done(&pairing->sides);
     similar_done(&pairing->similar);
+    buf_done(&pairing->kept);
     free(pairing->files);
     free(pairing->other);
     free(pairing->block[0]);
@@ -488,6 +507,7 @@ void changes_pair(const struct layer *layer, const struct strv *protected_names,
         .protected_names = protected_names,
         .sides = {.layer = layer},
         .left = READ_MAX,
+        .kept = {.max = KEPT_MAX},
         .files = alloc_zero(changes->len + 1, sizeof *pairing.files),
         .other = alloc_zero(changes->len + 1, sizeof *pairing.other),
         .block = {alloc_zero(1, BLOCK), alloc_zero(1, BLOCK)},

@@ -191,7 +191,11 @@ static void test_renames(void **state)
 {
     AUTO_LAYER layer = fake_layer_new(1);
     AUTO_FREE char *text = lines("one", 20), *edited = lines("one", 30), *other = lines("two", 20);
+    AUTO_FREE char *large = lines("three", 5000);
 
+    fake_file(layer, 0, "large", large);
+    fake_gone(layer, 1, "large");
+    fake_file(layer, 1, "large-too", large);
     fake_file(layer, 0, "old", "the same");
     fake_gone(layer, 1, "old");
     fake_file(layer, 1, "new", "the same");
@@ -214,6 +218,7 @@ static void test_renames(void **state)
                    "A c/x\n"
                    "D empty\n"
                    "A empty-too\n"
+                   "R large-too from=large\n"
                    "R new from=old\n");
     assert_changes(layer, &plain,
                    "A Makefile marks=r by=make\n"
@@ -224,6 +229,8 @@ static void test_renames(void **state)
                    "A c/x\n"
                    "D empty\n"
                    "A empty-too\n"
+                   "D large\n"
+                   "A large-too\n"
                    "A new\n"
                    "D old\n"
                    "D run.sh\n");
