@@ -189,6 +189,14 @@ static void copy_looks(int from, const struct stat *st, int to)
     futimens(to, times);
 }
 
+/* What a kill has left there goes. */
+static int make_empty(const struct layer *layer, const char *name, struct err *err)
+{
+    if (!sys_fault() && mkdirat(layer->fd, name, 0700) == 0)
+        return 0;
+    return store_discard(layer, layer->fd, name, err) ? -1 : store_make(layer->fd, name, err);
+}
+
 static int make_root(const struct layer *layer, size_t root, struct err *err)
 {
     AUTO_CLOSE int below = next_open_below(layer, root, INT_MAX, err);
@@ -204,7 +212,7 @@ static int make_root(const struct layer *layer, size_t root, struct err *err)
     if (store_make(layer->fd, name, err))
         return -1;
     store_step_dir(root, STEP_NEXT, NULL, name);
-    if (store_discard(layer, layer->fd, name, err) || store_make(layer->fd, name, err))
+    if (make_empty(layer, name, err))
         return -1;
     store_step_dir(root, STEP_NEXT, "wk", name);
     if (store_make(layer->fd, name, err))
