@@ -168,8 +168,7 @@ int next_prepare(struct layer *layer, struct err *err);
 /* They are those of `step`, whose record is written; the view has them. */
 int next_take(struct layer *layer, int step, struct err *err);
 
-/* Of a step in which nothing was written they become the next one's again, and its folders with them. false: something was, or
- * that cannot be. */
+/* Of a step whose uppers are empty, and always were, they become the next one's again, and its folders with them; else false. */
 bool next_give_back(struct layer *layer, int step);
 
 /* What is prepared goes to the trash; what fails here is found by the next holder. */

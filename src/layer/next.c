@@ -160,7 +160,7 @@ static bool is_as_seen(const struct layer *layer)
     return look(layer, STEP_NEXT, &seen, &real) == 0 && is_same(&seen, &layer->seen);
 }
 
-/* In its uppers there is nothing, and never was: else their ctime would be another. */
+/* In its uppers, which are empty, nothing ever was: else their ctime would be another. */
 static bool is_untouched(const struct layer *layer, int step)
 {
     AUTO(buf_done) struct buf uppers = {0};

@@ -309,13 +309,13 @@ static void end(struct layer *layer)
     struct err ignored;
 
     layer->view.mounts = -1;
-    if (next_give_back(layer, number)) {
+    if (is_empty(layer, number, &ignored) != 1) {
+        end_written(layer, record);
+    } else if (next_give_back(layer, number)) {
         remove_file(layer, number);
         forget(layer, number);
-    } else if (is_empty(layer, number, &ignored) == 1) {
-        end_empty(layer, number);
     } else {
-        end_written(layer, record);
+        end_empty(layer, number);
     }
     if (layer->record.max_bytes && !layer->is_told_bytes)
         store_count_bytes(layer, &layer->bytes, &ignored);

@@ -196,6 +196,12 @@ static void tidy(struct layer_entry *entry)
     entry->tasks--;
 }
 
+void layer_steps_prepare(struct layer_entry *entry)
+{
+    if (entry->layer && !entry->changing)
+        layer_prepare(entry->layer);
+}
+
 static void summary_end(struct layer_entry *entry, const json_t *result)
 {
     const int step = entry->summary_step;
@@ -212,6 +218,7 @@ static void summary_end(struct layer_entry *entry, const json_t *result)
                          (uint64_t)json_integer_value(json_object_get(result, "bytes")));
     if (entry->layer)
         tidy(entry); /* whoever ran something in the step is through with it by now */
+    layer_steps_prepare(entry);
     summarize(entry);
 }
 
@@ -283,12 +290,6 @@ void layer_steps_look(struct layer_entry *entry)
     summarize(entry);
 }
 
-void layer_steps_prepare(struct layer_entry *entry)
-{
-    if (entry->layer && !entry->changing)
-        layer_prepare(entry->layer);
-}
-
 /* --- the end of a step --- */
 
 static void on_time(void *data)
@@ -302,7 +303,8 @@ static void on_time(void *data)
         summarize(entry);
     else
         entry->ended_step = 0;
-    layer_steps_prepare(entry);
+    if (!entry->summary) /* at whose end it is done, too */
+        layer_steps_prepare(entry);
 }
 
 /* From within the end of a launch: only takes note. */
