@@ -590,15 +590,31 @@ static int walk_tree(struct walk *walk, struct err *err)
     return result;
 }
 
+static int count_step(const struct layer *layer, size_t root, int step, uint64_t *bytes,
+                      struct err *err)
+{
+    struct walk walk = {0};
+    char name[STORE_NAME_MAX];
+
+    store_step_dir(root, step, NULL, name);
+    walk.dir = open_dir(layer->fd, name);
+    if (walk.dir < 0)
+        return errno == ENOENT ? 0 : err_sys(err, "looking at what a layer has");
+    if (walk_tree(&walk, err))
+        return -1;
+    *bytes += walk.bytes;
+    return 0;
+}
+
 int store_count_bytes(const struct layer *layer, uint64_t *ret, struct err *err)
 {
-    struct walk walk = {.dir = open_dir(layer->fd, "roots")};
+    uint64_t bytes = 0;
 
-    if (walk.dir < 0 && errno != ENOENT)
-        return err_sys(err, "looking at what a layer has");
-    if (walk.dir >= 0 && walk_tree(&walk, err))
-        return -1;
-    *ret = walk.bytes;
+    for (size_t root = 0; root < layer->record.roots_len; root++)
+        for (size_t i = 0; i < layer->records_len; i++)
+            if (count_step(layer, root, layer->records[i].step.number, &bytes, err))
+                return -1;
+    *ret = bytes;
     return 0;
 }
 
