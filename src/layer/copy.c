@@ -20,44 +20,50 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK = 128 * 1024, NAMES_MAX = 65536, VALUE_MAX = 65536 };
+enum {
+    SMALL = 16 * 1024, /* is rather copied than looked through for holes */
+    BLOCK = 128 * 1024,
+    NAMES_MAX = 65536,
+    VALUE_MAX = 65536,
+};
 
 static const char overlay_prefix[] = "user.overlay.";
 
-static void link_to(const struct place *place, char *ret, size_t size)
+static void fd_link(int fd, char ret[64])
 {
-    snprintf(ret, size, "/proc/self/fd/%d/%s", place->dir, place->name);
+    snprintf(ret, 64, "/proc/self/fd/%d", fd);
 }
 
 /* --- attributes --- */
 
 static int copy_attribute(const char *from, const char *to, const char *name, char *value)
 {
-    ssize_t len = lgetxattr(from, name, value, VALUE_MAX);
+    ssize_t len = getxattr(from, name, value, VALUE_MAX);
 
     if (len < 0)
         return errno == ENODATA ? 0 : -1;
-    if (!sys_fault() && lsetxattr(to, name, value, (size_t)len, 0) == 0)
+    if (!sys_fault() && setxattr(to, name, value, (size_t)len, 0) == 0)
         return 0;
     /* what only the kernel or root sets: labels, capabilities */
     return str_starts(name, "user.") || str_starts(name, "system.posix_acl") ? -1 : 0;
 }
 
-static int copy_attributes(const struct place *from, const struct place *to)
+/* The descriptors may be O_PATH. */
+static int copy_attributes(int from, int to)
 {
-    char source[64 + NAME_MAX], target[64 + NAME_MAX];
+    char source[64], target[64];
     AUTO_FREE char *names = NULL;
     AUTO_FREE char *value = NULL;
     ssize_t len;
 
-    link_to(from, source, sizeof source);
-    link_to(to, target, sizeof target);
-    len = llistxattr(source, NULL, 0);
+    fd_link(from, source);
+    fd_link(to, target);
+    len = listxattr(source, NULL, 0);
     if (len <= 0)
         return len < 0 && errno != ENOTSUP ? -1 : 0;
     names = alloc_zero(NAMES_MAX + 1, 1);
     value = alloc_zero(VALUE_MAX, 1);
-    len = llistxattr(source, names, NAMES_MAX);
+    len = listxattr(source, names, NAMES_MAX);
     for (const char *name = names; len > 0 && name < names + len; name += strlen(name) + 1)
         if (!str_starts(name, overlay_prefix) && !str_starts(name, "security.capability") &&
             copy_attribute(source, target, name, value))
@@ -71,7 +77,7 @@ int copy_clean(const struct place *place, struct err *err)
     char names[4096];
     ssize_t len;
 
-    link_to(place, path, sizeof path);
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", place->dir, place->name);
     len = sys_fault() ? -1 : llistxattr(path, names, sizeof names);
     if (len < 0 && errno != ENOTSUP && errno != ERANGE)
         return err_sys(err, "looking at the attributes of %s", place->name);
@@ -111,12 +117,26 @@ static int copy_bytes(int from, int to, off_t at, off_t end)
     return 0;
 }
 
+/* What becomes shorter meanwhile, whoever called sees. */
+static int copy_small(int from, int to, size_t size)
+{
+    char block[SMALL];
+    const ssize_t len = sys_fault() ? -1 : pread(from, block, size, 0);
+    const ssize_t written = len <= 0 ? len : sys_fault() ? -1 : pwrite(to, block, (size_t)len, 0);
+
+    if (written >= 0 && written < len)
+        errno = ENOSPC;
+    return written == len && len >= 0 ? 0 : -1;
+}
+
 static int copy_contents(int from, int to, off_t size)
 {
     off_t at = 0;
 
     if (!size)
         return 0;
+    if (size <= SMALL)
+        return copy_small(from, to, (size_t)size);
     if (!sys_fault() && ioctl(to, FICLONE, from) == 0)
         return 0;
     if (sys_fault() || ftruncate(to, size))
@@ -139,11 +159,15 @@ static int copy_contents(int from, int to, off_t size)
     return 0;
 }
 
+static int open_path(const struct place *place)
+{
+    return sys_fault() ? -1 : openat(place->dir, place->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
 /* Not by fchmodat(2): that goes through links, and among the real files somebody else may put one there at any moment. */
 int copy_mode(const struct place *to, mode_t mode)
 {
-    AUTO_CLOSE int fd =
-        sys_fault() ? -1 : openat(to->dir, to->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_CLOSE int fd = open_path(to);
     char path[64];
     struct stat st;
 
@@ -153,10 +177,23 @@ int copy_mode(const struct place *to, mode_t mode)
         errno = ELOOP;
         return -1;
     }
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    fd_link(fd, path);
     return sys_fault() ? -1 : chmod(path, mode & (S_ISDIR(st.st_mode) ? 07777 : 01777));
 }
 
+/* A file of ours, that is open. */
+static int dress_file(const struct stat *st, int fd)
+{
+    const struct timespec times[] = {st->st_atim, st->st_mtim};
+
+    if (geteuid() == 0 && (sys_fault() || fchown(fd, st->st_uid, st->st_gid)))
+        return -1;
+    if (sys_fault() || fchmod(fd, st->st_mode & 01777))
+        return -1;
+    return sys_fault() ? -1 : futimens(fd, times);
+}
+
+/* A folder, or a link. */
 static int dress(const struct stat *st, const struct place *to)
 {
     const struct timespec times[] = {st->st_atim, st->st_mtim};
@@ -169,7 +206,8 @@ static int dress(const struct stat *st, const struct place *to)
     return sys_fault() ? -1 : utimensat(to->dir, to->name, times, AT_SYMLINK_NOFOLLOW);
 }
 
-static int copy_link(const struct place *from, const struct place *to)
+static int copy_link(const struct place *from, const struct place *to, const struct stat *st,
+                     struct stat *ret_made)
 {
     char text[PATH_MAX];
     ssize_t len = sys_fault() ? -1 : readlinkat(from->dir, from->name, text, sizeof text - 1);
@@ -177,7 +215,9 @@ static int copy_link(const struct place *from, const struct place *to)
     if (len < 0)
         return -1;
     text[len] = '\0';
-    return sys_fault() ? -1 : symlinkat(text, to->dir, to->name);
+    if (sys_fault() || symlinkat(text, to->dir, to->name) || dress(st, to))
+        return -1;
+    return sys_fault() ? -1 : fstatat(to->dir, to->name, ret_made, AT_SYMLINK_NOFOLLOW);
 }
 
 static int open_new(const struct place *to)
@@ -188,7 +228,8 @@ static int open_new(const struct place *to)
                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
-static int copy_regular(const struct place *from, const struct place *to, const struct stat *st)
+static int copy_regular(const struct place *from, const struct place *to, const struct stat *st,
+                        struct stat *ret_made)
 {
     AUTO_CLOSE int in = sys_fault()
                             ? -1
@@ -203,7 +244,9 @@ static int copy_regular(const struct place *from, const struct place *to, const 
         errno = ESTALE;
         return -1;
     }
-    return copy_contents(in, out, st->st_size);
+    if (copy_contents(in, out, st->st_size) || copy_attributes(in, out) || dress_file(st, out))
+        return -1;
+    return sys_fault() ? -1 : fstat(out, ret_made);
 }
 
 static bool is_same(const struct stat *one, const struct stat *other)
@@ -236,10 +279,9 @@ int copy_file(const struct place *from, const struct place *to, struct stat *ret
         return err_sys(err, "copying %s", from->name);
     if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
         return err_set(err, ERR_CONFLICT, "%s is neither a file nor a link", from->name);
-    failed = S_ISLNK(st.st_mode) ? copy_link(from, to) : copy_regular(from, to, &st);
-    if (failed || (S_ISREG(st.st_mode) && copy_attributes(from, to)) || dress(&st, to) ||
-        sys_fault() || fstatat(from->dir, from->name, &again, AT_SYMLINK_NOFOLLOW) || sys_fault() ||
-        fstatat(to->dir, to->name, ret_made, AT_SYMLINK_NOFOLLOW))
+    failed = S_ISLNK(st.st_mode) ? copy_link(from, to, &st, ret_made)
+                                 : copy_regular(from, to, &st, ret_made);
+    if (failed || sys_fault() || fstatat(from->dir, from->name, &again, AT_SYMLINK_NOFOLLOW))
         return fail(to, from->name, err);
     if (!is_same(&st, &again)) {
         errno = ESTALE;
@@ -252,10 +294,11 @@ int copy_file(const struct place *from, const struct place *to, struct stat *ret
 int copy_text(const struct place *like, const char *text, size_t len, const struct place *to,
               struct stat *ret_made, struct err *err)
 {
+    AUTO_CLOSE int in = open_path(like);
     AUTO_CLOSE int out = -1;
     struct stat st;
 
-    if (sys_fault() || fstatat(like->dir, like->name, &st, AT_SYMLINK_NOFOLLOW))
+    if (in < 0 || sys_fault() || fstat(in, &st))
         return err_sys(err, "copying %s", like->name);
     if (!S_ISREG(st.st_mode))
         return err_set(err, ERR_CONFLICT, "%s is no file", like->name);
@@ -267,17 +310,18 @@ int copy_text(const struct place *like, const char *text, size_t len, const stru
         return -1;
     }
     clock_gettime(CLOCK_REALTIME, &st.st_mtim);
-    if (copy_attributes(like, to) || dress(&st, to) || sys_fault() || fstat(out, ret_made))
+    if (copy_attributes(in, out) || dress_file(&st, out) || sys_fault() || fstat(out, ret_made))
         return fail(to, like->name, err);
     return 0;
 }
 
 int copy_folder(const struct place *from, const struct place *to, struct err *err)
 {
+    AUTO_CLOSE int in = open_path(from);
+    AUTO_CLOSE int out = in < 0 ? -1 : open_path(to);
     struct stat st;
 
-    if (sys_fault() || fstatat(from->dir, from->name, &st, AT_SYMLINK_NOFOLLOW) ||
-        copy_attributes(from, to) || dress(&st, to))
+    if (out < 0 || sys_fault() || fstat(in, &st) || copy_attributes(in, out) || dress(&st, to))
         return err_sys(err, "the permissions of the folder %s", from->name);
     return 0;
 }
