@@ -44,6 +44,7 @@ static void test_unified(void **state)
     assert_unified("a\n", "", "@@ -1 +0,0 @@\n-a\n");
     assert_unified("a\nb\nc\nd\ne\nf\n", "a\nB\nc\nd\ne\nF\n",
                    "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n@@ -5,2 +5,2 @@\n e\n-f\n+F\n");
+    assert_unified("a\nb\nc\nd\n", "A\nb\nc\nD\n", "@@ -1,4 +1,4 @@\n-a\n+A\n b\n c\n-d\n+D\n");
     assert_unified("a\nb", "a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n");
     assert_unified("f {\n}\n", "f {\n}\ng {\n}\n", "@@ -2 +2,3 @@\n }\n+g {\n+}\n");
     assert_unified("f {\n}\ng {\n}\n", "f {\n}\n", "@@ -2,3 +2 @@\n }\n-g {\n-}\n");
@@ -252,6 +253,7 @@ static void test_form(void **state)
     fake_bytes(layer, 0, "binary-mode", "a\0", 2);
     fake_bytes(layer, 1, "binary-mode", "a\0", 2);
     fake_mode(layer, 1, "binary-mode", 0755);
+    fake_file(layer, 1, "back\\slash", "new\n");
     fake_pipe(layer, 1, "pipe");
     fake_file(layer, 0, "private", "a\n");
     fake_file(layer, 1, "private", "a\n");
@@ -268,6 +270,12 @@ static void test_form(void **state)
                                     "@@ -1 +1 @@\n"
                                     "-one\n"
                                     "+two\n"
+                                    "diff --git \"a/back\\\\slash\" \"b/back\\\\slash\"\n"
+                                    "new file mode 100644\n"
+                                    "--- /dev/null\n"
+                                    "+++ \"b/back\\\\slash\"\n"
+                                    "@@ -0,0 +1 @@\n"
+                                    "+new\n"
                                     "diff --git a/binary-mode b/binary-mode\n"
                                     "old mode 100644\n"
                                     "new mode 100755\n"

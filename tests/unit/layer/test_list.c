@@ -32,7 +32,12 @@ static void test_nothing(void **state)
 static void test_files(void **state)
 {
     AUTO_LAYER layer = fake_layer_new(1);
+    static char large[70000]; /* more than is read at once */
 
+    large[sizeof large - 1] = 'a';
+    fake_bytes(layer, 0, "at-its-end", large, sizeof large);
+    large[sizeof large - 1] = 'b';
+    fake_bytes(layer, 1, "at-its-end", large, sizeof large);
     fake_file(layer, 0, "changed", "one");
     fake_file(layer, 1, "changed", "two");
     fake_file(layer, 0, "longer", "one");
@@ -49,6 +54,7 @@ static void test_files(void **state)
     fake_bytes(layer, 0, "binary", "a\0b", 3);
     fake_bytes(layer, 1, "binary", "a\0c", 3);
     assert_changes(layer, &plain,
+                   "M at-its-end binary\n"
                    "M binary binary\n"
                    "M changed\n"
                    "D gone\n"
@@ -192,6 +198,7 @@ static void test_renames(void **state)
     AUTO_LAYER layer = fake_layer_new(1);
     AUTO_FREE char *text = lines("one", 20), *edited = lines("one", 30), *other = lines("two", 20);
     AUTO_FREE char *large = lines("three", 5000);
+    AUTO_FREE char *again = lines("one", 31), *half = lines("four", 20), *less = lines("four", 8);
 
     fake_file(layer, 0, "large", large);
     fake_gone(layer, 1, "large");
@@ -202,6 +209,10 @@ static void test_renames(void **state)
     fake_file(layer, 0, "a/x", text);
     fake_gone(layer, 1, "a/x");
     fake_file(layer, 1, "b/y", edited);
+    fake_file(layer, 1, "b/z", again); /* too, but a/x can be moved once */
+    fake_file(layer, 0, "half", half);
+    fake_gone(layer, 1, "half");
+    fake_file(layer, 1, "less", less); /* than half of it */
     fake_file(layer, 1, "c/x", other);
     fake_file(layer, 0, "empty", "");
     fake_gone(layer, 1, "empty");
@@ -214,23 +225,29 @@ static void test_renames(void **state)
                    "R Makefile from=run.sh marks=r by=make\n"
                    "A b\n"
                    "R b/y from=a/x edited\n"
+                   "A b/z\n"
                    "A c\n"
                    "A c/x\n"
                    "D empty\n"
                    "A empty-too\n"
+                   "D half\n"
                    "R large-too from=large\n"
+                   "A less\n"
                    "R new from=old\n");
     assert_changes(layer, &plain,
                    "A Makefile marks=r by=make\n"
                    "D a/x\n"
                    "A b\n"
                    "A b/y\n"
+                   "A b/z\n"
                    "A c\n"
                    "A c/x\n"
                    "D empty\n"
                    "A empty-too\n"
+                   "D half\n"
                    "D large\n"
                    "A large-too\n"
+                   "A less\n"
                    "A new\n"
                    "D old\n"
                    "D run.sh\n");
@@ -246,6 +263,12 @@ static void test_renames_of_many(void **state)
     fake_file(layer, 0, "x/1", "the same");
     fake_file(layer, 0, "x/2", "the same");
     fake_file(layer, 0, "x/3", "the same");
+    fake_file(layer, 0, "x/9", "the like");
+    fake_file(layer, 0, "x/91", "the like");
+    fake_gone(layer, 1, "x/9");
+    fake_gone(layer, 1, "x/91");
+    fake_file(layer, 1, "y/8", "the like");
+    fake_file(layer, 1, "y/9", "the like");
     fake_gone(layer, 1, "x/1");
     fake_gone(layer, 1, "x/2");
     fake_gone(layer, 1, "x/3");
@@ -260,13 +283,19 @@ static void test_renames_of_many(void **state)
                    "R y/3 from=x/3\n"
                    "R y/4 from=x/1\n"
                    "R y/5 from=x/2\n"
-                   "A y/6\n");
+                   "A y/6\n"
+                   "R y/8 from=x/91\n"
+                   "R y/9 from=x/9\n");
 }
 
 static void test_folder_renames(void **state)
 {
     AUTO_LAYER layer = fake_layer_new(1);
+    AUTO_FREE char *text = lines("one", 20), *edited = lines("one", 30);
 
+    fake_file(layer, 0, "edited/a", text);
+    fake_gone(layer, 1, "edited");
+    fake_file(layer, 1, "moved/a", edited);
     fake_file(layer, 0, "old/a", "a is in it");
     fake_file(layer, 0, "old/b/c", "c is in it");
     fake_gone(layer, 1, "old");
@@ -276,19 +305,33 @@ static void test_folder_renames(void **state)
     fake_file(layer, 0, "split/a", "of the first");
     fake_file(layer, 0, "split/b", "of the second one");
     fake_gone(layer, 1, "split");
-    fake_file(layer, 1, "part/a", "of the first");
-    fake_file(layer, 1, "parts/b", "of the second one");
+    fake_file(layer, 1, "part1/a", "of the first");
+    fake_file(layer, 1, "part2/b", "of the second one");
     assert_changes(layer, NULL,
+                   "D edited\n"
+                   "A moved\n"
+                   "R moved/a from=edited/a edited\n"
                    "R new from=old\n"
                    "R new/a from=old/a within\n"
                    "R new/b from=old/b within\n"
                    "R new/b/c from=old/b/c within\n"
                    "A new/d\n"
-                   "A part\n"
-                   "R part/a from=split/a\n"
-                   "A parts\n"
-                   "R parts/b from=split/b\n"
+                   "A part1\n"
+                   "R part1/a from=split/a\n"
+                   "A part2\n"
+                   "R part2/b from=split/b\n"
                    "D split\n");
+}
+
+/* What it came from was gone before. */
+static void test_renames_of_two_steps(void **state)
+{
+    AUTO_LAYER layer = fake_layer_new(2);
+
+    fake_file(layer, 0, "old", "the same");
+    fake_gone(layer, 1, "old");
+    fake_file(layer, 2, "new", "the same");
+    assert_changes(layer, NULL, "R new from=old step=2\n");
 }
 
 /* --- marks --- */
@@ -314,6 +357,7 @@ static void test_marks(void **state)
     fake_link(layer, 1, "links/out", "../../a");
     fake_link(layer, 1, "links/perhaps", "../a/../b");
     fake_link(layer, 1, "links/up", "../a");
+    fake_link(layer, 1, "links/within", "a/../b"); /* a may be a link */
     fake_link(layer, 1, ".github", "links");
     fake_file(layer, 1, "a/.GIT/config", "");
     fake_file(layer, 0, "Makefile", "");
@@ -337,6 +381,7 @@ static void test_marks(void **state)
                    "A links/out marks=l\n"
                    "A links/perhaps marks=l\n"
                    "A links/up\n"
+                   "A links/within marks=l\n"
                    "M program marks=r\n"
                    "A set-id marks=xs\n");
 }
@@ -371,6 +416,7 @@ static void test_conflicts(void **state)
                    "D gone-before\n"
                    "A new\n");
     fake_file(layer, 0, "a/since", "longer than before");
+    fake_file(layer, 0, "moved", "moves");
     fake_file(layer, 0, "new", "by another");
     fake_file(layer, 1, "a/copy", "of one that is removed now");
     fake_attribute(layer, 1, "a/copy", "user.overlay.origin", "");
@@ -378,7 +424,7 @@ static void test_conflicts(void **state)
     assert_changes(layer, NULL,
                    "M a/before\n"
                    "A a/copy marks=c copy\n"
-                   "R a/moved from=moved copy\n"
+                   "R a/moved from=moved marks=c copy\n"
                    "M a/since marks=c\n"
                    "A b\n"
                    "A b/edited-and-moved marks=c copy\n"
@@ -626,6 +672,7 @@ int main(void)
         cmocka_unit_test(test_renames),
         cmocka_unit_test(test_renames_of_many),
         cmocka_unit_test(test_folder_renames),
+        cmocka_unit_test(test_renames_of_two_steps),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_conflicts),
         cmocka_unit_test(test_names),

@@ -4,6 +4,7 @@
 #include "../base/support.h"
 #include "base/alloc.h"
 #include "base/auto.h"
+#include "layer/inside.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -118,7 +119,7 @@ static void test_many_steps(void **state)
     place_done(&place);
 }
 
-/* --- steps that are taken out --- */
+/* --- what is merged --- */
 
 static void step(struct place *place, struct layer *layer, const char *script)
 {
@@ -126,6 +127,39 @@ static void step(struct place *place, struct layer *layer, const char *script)
 
     assert_int_equal(place_run(layer, inside), 0);
 }
+
+static void test_what_hid_hides(void **state)
+{
+    static const char *const scripts[] = {"rm -r sub && mkdir sub && echo a > sub/a",
+                                          "echo b > sub/b", "echo c > c", "echo d > d"};
+    const struct layer_step *steps;
+    struct timespec begun;
+    struct place place;
+    struct layer *layer;
+    struct err err;
+    size_t len;
+
+    if (!place_init(&place))
+        skip();
+    layer = place_layer(&place, NULL);
+    for (size_t i = 0; i < 4; i++)
+        step(&place, layer, scripts[i]);
+    steps = layer_steps(layer, &len);
+    assert_int_equal(len, 4);
+    begun = steps[0].begun;
+    if (squash_steps(layer, &err))
+        fail_msg("%s", err.msg);
+    steps = layer_steps(layer, &len);
+    assert_int_equal(len, 3);
+    assert_int_equal(steps[0].number, 2);
+    assert_int_equal(steps[0].squashed_from, 1);
+    assert_memory_equal(&steps[0].begun, &begun, sizeof begun);
+    step(&place, layer, "test ! -e sub/two && grep -q a sub/a && grep -q b sub/b && test -e d");
+    layer_close(layer);
+    place_done(&place);
+}
+
+/* --- steps that are taken out --- */
 
 /* 0, or the path that the message names. */
 static void check_undo(const char *first, const char *second, const char *conflict,
@@ -176,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_steps),
+        cmocka_unit_test(test_what_hid_hides),
         cmocka_unit_test(test_undo_apart),
         cmocka_unit_test(test_undo_conflict),
     };
