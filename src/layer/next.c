@@ -101,17 +101,19 @@ static bool put_path(struct buf *seen, int root, const char *path, bool *ret_is_
     return true;
 }
 
-/* What the mounts of `step` lie over, in bytes that are others when anything of that is another; paths that are to be shown as they
+/* What the next step lies over, in bytes that are others when anything of that is another; paths that are to be shown as they
  * really are, and are there, are appended. */
-static int look(const struct layer *layer, int step, struct buf *ret, struct strv *ret_real)
+static int look(const struct layer *layer, struct buf *ret, struct strv *ret_real)
 {
     buf_init(ret, SEEN_MAX);
+    for (size_t i = 0; i < layer->records_len; i++)
+        if (!buf_append(ret, &layer->records[i].step.number, sizeof(int)))
+            return -1;
     for (size_t i = 0; i < layer->record.roots_len; i++) {
         const char *path = layer->record.roots[i].path;
         struct err ignored;
         AUTO_CLOSE int root = layer->is_covered[i] ? layer_open_root(layer, i, &ignored) : -1;
-        AUTO_CLOSE int below =
-            root < 0 ? -1 : next_open_below(layer, i, step ? step : INT_MAX, &ignored);
+        AUTO_CLOSE int below = root < 0 ? -1 : next_open_below(layer, i, INT_MAX, &ignored);
 
         if (!layer->is_covered[i])
             continue;
@@ -157,7 +159,7 @@ static bool is_as_seen(const struct layer *layer)
     AUTO(strv_done) struct strv real = {0};
     AUTO(buf_done) struct buf seen = {0};
 
-    return look(layer, STEP_NEXT, &seen, &real) == 0 && is_same(&seen, &layer->seen);
+    return look(layer, &seen, &real) == 0 && is_same(&seen, &layer->seen);
 }
 
 /* In its uppers, which are empty, nothing ever was: else their ctime would be another. */
@@ -324,7 +326,7 @@ static int mount_all(struct layer *layer, struct err *err)
 
     mounting.overlays = alloc_zero(layer->record.roots_len + 1, sizeof *mounting.overlays);
     mounting.lists = alloc_zero(2 * layer->record.roots_len + 1, sizeof *mounting.lists);
-    has_looked = look(layer, STEP_NEXT, &layer->seen, &mounting.real) == 0;
+    has_looked = look(layer, &layer->seen, &mounting.real) == 0;
     for (size_t i = 0; i < layer->record.roots_len; i++)
         if (layer->is_covered[i])
             add_overlay(layer, i, &mounting);
