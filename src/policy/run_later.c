@@ -9,6 +9,7 @@
 #include <fnmatch.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -436,16 +437,31 @@ static bool is_match(const char *pattern, const char *names, size_t names_len)
            fnmatch(pattern, names, FNM_PATHNAME | FNM_PERIOD | FNM_CASEFOLD) == 0;
 }
 
+/* A bit for what a name begins with; some share one. */
+static uint64_t letter_of(const char *name)
+{
+    return UINT64_C(1) << (tolower((unsigned char)*name) & 63);
+}
+
+static uint64_t letters_of(const char *path)
+{
+    uint64_t letters = letter_of(path);
+
+    while ((path = strchr(path, '/')))
+        letters |= letter_of(++path);
+    return letters;
+}
+
 const char *run_later_by(const char *path)
 {
     const char *name = path_name(path);
     const size_t name_len = strlen(name);
-    const bool has_dot = *path == '.' || strstr(path, "/."); /* as most of them have */
+    const uint64_t letters = letters_of(path); /* few patterns begin with one of them */
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const char *pattern = known[i].pattern, *names;
 
-        if (*pattern == '.' && !has_dot)
+        if (*pattern != '*' && !(letter_of(pattern) & letters))
             continue;
         if (*pattern == '.' && is_folder(pattern)) {
             if (is_below(path, pattern))
