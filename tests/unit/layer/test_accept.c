@@ -380,10 +380,10 @@ static void changed_since(void **state)
 }
 
 /* As many as CORDON_LAYER_CHANGES says: a third each made, changed and removed, twenty in a folder. */
-static void many(void **state)
+static void many(bool is_far)
 {
     const char *wanted = getenv("CORDON_LAYER_CHANGES");
-    const int count = wanted ? atoi(wanted) : 300;
+    const int count = wanted ? atoi(wanted) : is_far ? 100 : 300;
     AUTO(buf_done) struct buf real = {.max = 64 << 20};
     AUTO(buf_done) struct buf step = {.max = 64 << 20};
     AUTO(buf_done) struct buf before = {.max = 64 << 20};
@@ -397,7 +397,7 @@ static void many(void **state)
         buf_appendf(&step, i % 3 == 2 ? "w d%d/e%d/f%d\n" : "c d%d/e%d/f%d text\n", i / 400, i / 20,
                     i);
     }
-    hand_init(&hand, real.data, false);
+    hand_init(&hand, real.data, is_far);
     hand_snapshot(hand.real, true, &before);
     hand_step(&hand, step.data);
     begun = clock_now_ns();
@@ -407,12 +407,22 @@ static void many(void **state)
     accepted = clock_now_ns();
     assert_none_left(hand_undo(&hand, 0, NULL));
     undone = clock_now_ns();
-    print_message("# %d changes: list %d us, accept %d us, undo %d us\n", count,
-                  (int)((listed - begun) / 1000), (int)((accepted - listed) / 1000),
-                  (int)((undone - accepted) / 1000));
+    print_message("# %d changes%s: list %d us, accept %d us, undo %d us\n", count,
+                  is_far ? ", far" : "", (int)((listed - begun) / 1000),
+                  (int)((accepted - listed) / 1000), (int)((undone - accepted) / 1000));
     hand_snapshot(hand.real, true, &after);
     assert_string_equal(after.data, before.data);
     hand_done(&hand);
+}
+
+static void many_near(void **state)
+{
+    many(false);
+}
+
+static void many_far(void **state)
+{
+    many(true);
 }
 
 int main(void)
@@ -431,7 +441,8 @@ int main(void)
         cmocka_unit_test(a_part_of_it),
         cmocka_unit_test(changed_since),
         cmocka_unit_test(removed_later),
-        cmocka_unit_test(many),
+        cmocka_unit_test(many_near),
+        cmocka_unit_test(many_far),
     };
 
     return cmocka_run_group_tests_name("layer/accept", tests, NULL, NULL);
