@@ -278,6 +278,22 @@ static void left_in_the_layer(void **state)
     hand_done(&hand);
 }
 
+/* What a folder hides, of the real files and of an older step, stays hidden when one path in it is real. */
+static void one_in_a_folder_that_hides(void **state)
+{
+    const char *const one[] = {"d/new", NULL};
+    struct hand hand;
+
+    hand_init(&hand, "f d/real r\nf d/sub/below b\n", false);
+    hand_step(&hand, "f d/old 1\n");
+    hand_step(&hand, "o d\nf d/new 2\nf d/sub/x 2\n");
+    assert_none_left(hand_accept(&hand, 0, one));
+    assert_real(&hand, "d 755 .\nd 755 d\nf 644 d/new 2\nf 644 d/real r\nd 755 d/sub\nf 644 "
+                       "d/sub/below b\n");
+    assert_listed(&hand, "D d/real\nD d/sub/below\nA d/sub/x\n");
+    hand_done(&hand);
+}
+
 static void what_was_shown(void **state)
 {
     AUTO(accept_result_done) struct accept_result result = {0};
@@ -434,6 +450,7 @@ int main(void)
         cmocka_unit_test(dropped),
         cmocka_unit_test(several_steps),
         cmocka_unit_test(settled),
+        cmocka_unit_test(one_in_a_folder_that_hides),
         cmocka_unit_test(a_part_over_a_conflict),
         cmocka_unit_test(left_in_the_layer),
         cmocka_unit_test(what_was_shown),

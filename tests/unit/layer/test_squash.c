@@ -201,6 +201,8 @@ static void test_undo_conflict(void **state)
     check_undo("echo a > one", "echo b > one", "/root/one", "grep -q 1 one");
     check_undo("mkdir d && echo a > d/f", "echo b > d/g", "/root/d", "test ! -e d");
     check_undo("echo a > sub/two", "rm -r sub", "/root/sub", "grep -q 2 sub/two");
+    check_undo("echo a > sub/new", "rm -r sub && mkdir sub && echo x > sub/x", "/root/sub",
+               "grep -q 2 sub/two");
     check_undo("rm -r sub", "mkdir sub && echo x > sub/x", "/root/sub", "grep -q 2 sub/two");
     check_undo("chmod 0700 sub && echo x > sub/x", "echo y > sub/y", "/root/sub",
                "test $(stat -c %a sub) = 755");
