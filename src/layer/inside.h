@@ -119,7 +119,7 @@ void store_note_worked(int base, const struct stat *root);
 /* 1: the step has something of the root that a command wrote; 0: nothing, or directories alone that it went through. */
 int store_has_written(const struct layer *layer, size_t root, int step, struct err *err);
 
-/* The bytes that the steps of the layer have on the disk. */
+/* The bytes on the disk of what was written in the steps of the layer. */
 int store_count_bytes(const struct layer *layer, uint64_t *ret, struct err *err);
 
 /* --- layer.c --- */

@@ -596,7 +596,7 @@ static int count_step(const struct layer *layer, size_t root, int step, uint64_t
     struct walk walk = {0};
     char name[STORE_NAME_MAX];
 
-    store_step_dir(root, step, NULL, name);
+    store_step_dir(root, step, "up", name);
     walk.dir = open_dir(layer->fd, name);
     if (walk.dir < 0)
         return errno == ENOENT ? 0 : err_sys(err, "looking at what a layer has");

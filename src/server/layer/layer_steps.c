@@ -213,7 +213,7 @@ static void summary_end(struct layer_entry *entry, const json_t *result)
     if (paths && layer_is_watched(entry->table->server, entry->id))
         watch_outside(entry, paths);
     entry->used_ns = clock_now_ns();
-    if (entry->layer && result)
+    if (entry->layer && result && !entry->summary_is_old)
         layer_tell_bytes(entry->layer,
                          (uint64_t)json_integer_value(json_object_get(result, "bytes")));
     if (entry->layer)
@@ -244,6 +244,7 @@ static void start_summary(struct layer_entry *entry, int step, bool counts_all)
         json_object_set_new(params, "stepId", json_integer(step));
     request = layer_request(entry->table, "summary", entry->id, params);
     entry->summary_step = step;
+    entry->summary_is_old = false;
     entry->summary = layer_helper_for(entry->table, request, on_summary, entry, &err);
     if (entry->summary)
         return;

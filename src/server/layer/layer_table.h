@@ -65,8 +65,9 @@ struct layer_entry {
     struct loop_timer *timer; /* what the end of a step leads to */
     struct layer_helper *summary;
     int summary_step;
-    int live_step;  /* the last one in which a command was started */
-    int ended_step; /* to be told of; 0: none */
+    bool summary_is_old; /* something was changed since it began */
+    int live_step;       /* the last one in which a command was started */
+    int ended_step;      /* to be told of; 0: none */
     int told_step;
     int tidied_step; /* the newest one when that was tried last */
     bool looks;      /* a summary is wanted though no step has ended */

@@ -187,6 +187,7 @@ static void change_end(struct layer_task *task, const struct layer_helper_answer
         layer_change(entry, NULL, "settle", NULL);
     layer_tell_bytes(entry->layer,
                      0); /* it has less than it had; until that is counted all go in */
+    entry->summary_is_old = true;
     layer_steps_look(entry);
 }
 
