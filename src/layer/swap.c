@@ -401,7 +401,7 @@ static void take_folder_added(struct work *work, struct journal_item *item,
             return;
         }
     }
-    trees_forget(work->trees);
+    trees_forget_below(work->trees, item->root, item->path);
     item->state = ITEM_DONE; /* its permissions come when all is in it: swap_dress() */
 }
 
@@ -430,7 +430,7 @@ static void take_folder_deleted(struct work *work, struct journal_item *item,
             return;
         }
     }
-    trees_forget(work->trees);
+    trees_forget_below(work->trees, item->root, item->path);
     finish(work, item, ends);
 }
 

@@ -273,7 +273,7 @@ static void back_folder_added(struct work *work, struct journal_item *item, stru
             return;
         }
     }
-    trees_forget(work->trees);
+    trees_forget_below(work->trees, item->root, item->path);
     item->state = ITEM_UNDONE;
 }
 
@@ -295,7 +295,7 @@ static void back_folder_deleted(struct work *work, struct journal_item *item,
         leave_shown(work, item, ends, needs);
         return;
     }
-    trees_forget(work->trees);
+    trees_forget_below(work->trees, item->root, item->path);
     swap_find_ends(work, item, ends);
     if (copy_folder(&ends->own, &ends->real, &err) && copy_folder(&ends->own, &ends->real, &err))
         work_leave(work, item->root, item->path, LEFT_FAILED, err.msg);

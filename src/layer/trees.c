@@ -73,13 +73,15 @@ static struct tree *tree_at(struct trees *trees, size_t root, int step)
     return &trees->items[root * (trees->steps + 1) + at];
 }
 
-static void tree_forget(struct tree *tree)
+/* What is at the path, and below it; "": all. */
+static void tree_forget(struct tree *tree, const char *path)
 {
     for (size_t i = 0; i < KEPT; i++) {
         struct kept_folder *kept = &tree->kept[i];
 
-        if (kept->path)
-            close(kept->fd);
+        if (!kept->path || (*path && !path_is_within(kept->path, path)))
+            continue;
+        close(kept->fd);
         free(kept->path);
         *kept = (struct kept_folder){0};
     }
@@ -95,7 +97,19 @@ void trees_forget(struct trees *trees)
     free(trees->hiding.parent);
     trees->hiding.parent = NULL;
     for (size_t i = 0; i < trees->roots * (trees->steps + 1); i++)
-        tree_forget(&trees->items[i]);
+        tree_forget(&trees->items[i], "");
+}
+
+void trees_forget_below(struct trees *trees, size_t root, const char *path)
+{
+    struct trees_hiding *last = &trees->hiding;
+
+    if (last->parent && last->root == root && path_is_within(last->parent, path)) {
+        free(last->parent);
+        last->parent = NULL;
+    }
+    for (size_t i = 0; i <= trees->steps; i++)
+        tree_forget(&trees->items[root * (trees->steps + 1) + i], path);
 }
 
 void trees_close(struct trees *trees)
@@ -107,7 +121,7 @@ void trees_close(struct trees *trees)
     trees_give_back(trees, &ignored);
     free(trees->reals);
     for (size_t i = 0; i < trees->roots * (trees->steps + 1); i++) {
-        tree_forget(&trees->items[i]);
+        tree_forget(&trees->items[i], "");
         auto_close(&trees->items[i].top);
     }
     free(trees->items);

@@ -47,6 +47,9 @@ mode_t trees_real_mode(const struct trees *trees, size_t root, const char *path,
 /* To be told when a directory was made or taken away. */
 void trees_forget(struct trees *trees);
 
+/* The same of that directory alone, and what is below it. */
+void trees_forget_below(struct trees *trees, size_t root, const char *path);
+
 /* What is there; -1 with errno. Not followed. */
 int trees_stat(struct trees *trees, size_t root, int step, const char *path, struct stat *ret);
 

@@ -30,10 +30,11 @@ static const char whiteout_name[] = "whiteout"; /* as well */
 
 /* --- what is shown --- */
 
-/* A directory above the path hides what is below the step. */
-static bool hides_above(struct trees *trees, size_t root, int step, const char *path)
+/* A directory above the path, of those whose names end behind `from`, hides what is below the step. */
+static bool hides_above(struct trees *trees, size_t root, int step, const char *path,
+                        size_t from) /* style: where, and from where on */
 {
-    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+    for (const char *slash = path + from; (slash = strchr(slash, '/')); slash++) {
         AUTO_FREE char *dir = alloc_strn(path, (size_t)(slash - path));
         int fd = trees_folder(trees, root, step, dir);
 
@@ -45,19 +46,44 @@ static bool hides_above(struct trees *trees, size_t root, int step, const char *
     return false;
 }
 
+/* The folder that was asked for last is above those of the path, or is its own: how long its name is with the slash. 0: it
+ * is not. */
+static size_t known_len(const struct trees_hiding *last, size_t root, const char *path)
+{
+    const size_t len = last->parent && last->root == root ? strlen(last->parent) : 0;
+
+    return len && strncmp(last->parent, path, len) == 0 && path[len] == '/' ? len + 1 : 0;
+}
+
+/* Nothing hides what is in the first `len` bytes of the path, since nothing hides what is in the folder of last, or in it. */
+static bool is_known_free(const struct trees_hiding *last, size_t root, const char *path,
+                          size_t len)
+{
+    return last->parent && last->root == root && !last->step &&
+           strncmp(last->parent, path, len) == 0 &&
+           (last->parent[len] == '/' || !last->parent[len]);
+}
+
 /* The newest step in which a directory above the path hides what is below; as an index and one, 0: none. Mostly it was asked for
- * the path before. */
+ * the path before, or for the folder that this one lies in, or for one in this folder. */
 static size_t hiding_step(struct trees *trees, size_t root, const char *path)
 {
     const char *slash = strrchr(path, '/');
     struct trees_hiding *last = trees_hiding(trees);
     const size_t len = slash ? (size_t)(slash - path) : 0;
+    const size_t from = known_len(last, root, path);
+    const size_t least = from ? last->step : 0;
     size_t i = trees_steps(trees);
 
-    if (last->parent && last->root == root && strlen(last->parent) == len &&
-        memcmp(last->parent, path, len) == 0)
+    if (!len)
+        return 0;
+    if (is_known_free(last, root, path, len)) {
+        last->parent[len] = '\0'; /* what is below it may be forgotten */
+        return 0;
+    }
+    if (from == len + 1)
         return last->step;
-    while (i > 0 && !hides_above(trees, root, trees_step(trees, i - 1), path))
+    while (i > least && !hides_above(trees, root, trees_step(trees, i - 1), path, from))
         i--;
     free(last->parent);
     *last = (struct trees_hiding){.parent = alloc_strn(path, len), .root = root, .step = i};
@@ -227,6 +253,8 @@ static int expose_dir(struct trees *trees, size_t root, const char *path, struct
 
 int upper_expose(struct trees *trees, size_t root, const char *path, struct err *err)
 {
+    if (!hiding_step(trees, root, path))
+        return 0;
     for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
         AUTO_FREE char *dir = alloc_strn(path, (size_t)(slash - path));
 
@@ -253,6 +281,7 @@ int upper_lose(struct trees *trees, size_t root, const char *path, int first, in
         dir = trees_parent(trees, root, step, path, &name);
         if (dir < 0 && (errno == ENOENT || errno == ENOTDIR))
             continue;
+        forget_hiding(trees, path);
         if (dir < 0 || sys_fault() || unlinkat(dir, name, 0)) {
             if (dir >= 0 && errno == ENOENT)
                 continue;
