@@ -1,7 +1,7 @@
 /* See diff_trees.h. Just what changed is copied, into a folder that only the person can enter: a/ is what is real, b/ what the
  * layer has. git compares them as it does any two folders (--no-index), and looks for no repository: above us is a folder in which
  * others write ($TMPDIR), and what they put there as one, or a command did, would say what git runs. Everything is taken away at the end by the list of what was
- * made, and nothing else is. */
+ * made, and nothing else is. A command can make a file of a terabyte in no time: of what is large git gets the size. */
 #include "cli/diff_trees.h"
 
 #include "base/alloc.h"
@@ -24,12 +24,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK = 1 << 16, LINK_MAX_BYTES = 4096 };
+enum { BLOCK = 1 << 16, LINK_MAX_BYTES = 4096, FILE_MAX = 64 << 20, ALL_MAX = 1 << 30 };
 
 struct trees {
     char *path;
     int fd;
     struct strv made; /* relative to it, parents first */
+    uint64_t bytes;   /* that were copied */
     bool has_one_root;
 };
 
@@ -93,21 +94,48 @@ static int copy_link(struct trees *trees, const char *path, int from, struct err
     return 0;
 }
 
-static int copy_file(struct trees *trees, const char *path, int from, mode_t mode, struct err *err)
+/* What is no larger than it was listed: it may grow. */
+static int copy_bytes(int from, int to, uint64_t left, struct err *err)
+{
+    AUTO_FREE char *block = alloc_zero(1, BLOCK);
+    ssize_t len = 1;
+
+    for (; left && len > 0; left -= (uint64_t)len) {
+        len = fd_read_block(from, block, left < BLOCK ? (size_t)left : BLOCK);
+        if (len < 0)
+            return err_sys(err, "reading");
+        if (fd_write_all(to, block, (size_t)len, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* In place of the contents; no two stamps are the same. */
+static int tell_large(int to, const char *path, const struct change_stamp *stamp, struct err *err)
+{
+    AUTO_FREE char *stamped = change_stamp_format(stamp);
+    AUTO_FREE char *text = alloc_strf("(%llu bytes, which are too many for git; as of %s)\n",
+                                      (unsigned long long)stamp->size, stamped);
+
+    console_say("%s is too large for git: its contents are not compared", path);
+    return fd_write_all(to, text, strlen(text), err);
+}
+
+static int copy_file(struct trees *trees, const char *path, int from,
+                     const struct change_stamp *stamp, struct err *err)
 {
     AUTO_CLOSE int to =
         openat(trees->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-               mode & 0100 ? 0700 : 0600);
-    AUTO_FREE char *block = alloc_zero(1, BLOCK);
-    ssize_t len;
+               stamp->mode & 0100 ? 0700 : 0600);
+    const bool is_large = stamp->size > FILE_MAX || trees->bytes > ALL_MAX;
 
     if (to < 0)
         return err_sys(err, "making %.120s", path);
     strv_push(&trees->made, path);
-    while ((len = fd_read_block(from, block, BLOCK)) > 0)
-        if (fd_write_all(to, block, (size_t)len, err))
-            return err_wrap(err, "%.120s", path);
-    return len < 0 ? err_sys(err, "reading %.120s", path) : 0;
+    trees->bytes += is_large ? 0 : stamp->size;
+    if (is_large ? tell_large(to, path, stamp, err) : copy_bytes(from, to, stamp->size, err))
+        return err_wrap(err, "%.120s", path);
+    return 0;
 }
 
 /* What is neither file nor link has nothing that can be compared. */
@@ -127,7 +155,7 @@ static int add_side(struct trees *trees, const struct layer *layer, const struct
     if (from < 0 || make_parents(trees, path, err))
         return -1;
     return S_ISLNK(stamp->mode) ? copy_link(trees, path, from, err)
-                                : copy_file(trees, path, from, stamp->mode, err);
+                                : copy_file(trees, path, from, stamp, err);
 }
 
 static bool tells_by_status(char *const *options)

@@ -285,7 +285,7 @@ def test_without_namespaces_it_is_refused(place):
 
 def test_odd_names_command_nothing(tree, terminal):
     names_ = ["a\nb", "c\033[31m", "\x9b2J", "-rf", " ", "ü", "agent", "'q'"]
-    script = "import os, sys\nfor name in sys.argv[1:]: open('./' + name, 'wb').write(os.fsencode(name))"
+    script = "import os, sys\nfor name in sys.argv[1:]: open('./' + name, 'wb').write(os.fsencode(name))\nopen('large', 'w').truncate(1 << 27)"
     ran = tree.run("--layer=agent", "--", "python3", "-c", script, *names_, "raw\udcff")
     assert ran.returncode == 0, ran
     terminal.start("changes", "agent")
@@ -295,6 +295,8 @@ def test_odd_names_command_nothing(tree, terminal):
     terminal.start("diff", "agent")
     assert terminal.end() == 0 and "+c<U+001B>[31m" in terminal.seen
     assert not re.search(r"\033(?!\[[0-9;]*m)|\x9b|c\033\[31m\n", terminal.seen)
+    ran = tree.cordon("diff", "large", "--", "-p")
+    assert "+(134217728 bytes" in ran.stdout and "too large for git" in ran.stderr, ran
     ran = tree.cordon("accept", "--all")
     assert ran.returncode == 0 and "\033" not in ran.stdout, ran
     assert {os.fsencode(name) for name in os.listdir(tree.ws)} >= {os.fsencode(name) for name in [*names_, "raw\udcff"]}
