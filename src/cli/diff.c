@@ -31,7 +31,7 @@ static int print_diffs(const struct change_view *view)
 
         if (diff_change_print(view, &view->changes->items[i], is_plain, &text, &err)) {
             buf_clear(&text);
-            console_line(&text, "# %s: %s", view->changes->items[i].path, err.msg);
+            console_line(&text, "# %s", err.msg);
         }
         if (text.len && !pager_write(&pager, text.data, text.len))
             break;
