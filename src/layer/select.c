@@ -222,17 +222,18 @@ static void take_or_leave(struct select *select, const struct change *change)
 {
     struct work *work = select->work;
     AUTO_FREE char *path = work_path(work, change->root, change->path);
+    const bool is_as_shown = is_expected(select, change, path);
     enum left_why why;
     const char *detail;
 
-    if (!is_expected(select, change, path)) {
+    if (why_not(select, change, path, &why, &detail)) {
+        work_leave(work, change->root, change->path, why, detail);
+    } else if (!is_as_shown) {
         work_leave(work, change->root, change->path, LEFT_CHANGED,
                    is_being_written(change)
                        ? "a command has it open for writing, and could change it after it was "
                          "shown; list it again when that has ended"
                        : "it is not what was shown; list it again");
-    } else if (why_not(select, change, path, &why, &detail)) {
-        work_leave(work, change->root, change->path, why, detail);
     } else if (change->kind == CHANGE_RENAMED) {
         add(select, change, CHANGE_DELETED, change->from);
         add(select, change, CHANGE_ADDED, change->path);

@@ -166,17 +166,18 @@ def test_who_cannot_be_asked_is_told_what_to_do(place, capabilities, text):
 def test_what_was_shown_is_what_is_accepted(client, place):
     """Another call writes while the person looks: that path stays, and so does what is put below one that was shown, and what
     would go since a copy of it was shown."""
-    run(client, "echo a >a; echo b >b; cp -p gone copy; mkdir -p m/sub; echo c >m/sub/c; rm old; mkdir old; echo d >old/d; echo f >$(printf 'f\\377')")
+    run(client, "echo a >a; echo b >b; cp -p gone copy; mkdir -p m/sub; echo c >m/sub/c; touch m/Makefile; rm old; mkdir old; echo d >old/d; echo f >$(printf 'f\\377')")
     call = client.ask("tools/call", name="layer_accept", arguments={})
     asked = question(client)
     run(client, "echo more >>a; mkdir d; echo c >d/c; echo bad >m/sub/bad; rm gone")
     reply(client, asked, action="accept", content={"decision": "yes"})
     got = client.answer(call)["result"]["structuredContent"]
-    assert {left["path"]: left["reason"] for left in got["left"]} == {f"{place.ws}/{name}": "changed" for name in ("a", "copy", "m/sub/bad")}
+    assert {left["path"]: left["reason"] for left in got["left"]} == {
+        **{f"{place.ws}/{name}": "changed" for name in ("a", "copy", "m/sub/bad")}, f"{place.ws}/m/Makefile": "marked"}
     assert sorted(str(path.relative_to(place.ws)) for path in place.ws.rglob("*")) == [
         "b", "f\udcff", "gone", "m", "m/sub", "m/sub/c", "old", "old/d"]
     assert os.fsencode(place.ws) + b"/f\xff" in map(base64.b64decode, got["doneBase64"])
-    run(client, "seq -f n%g 70 | xargs touch")
+    run(client, "rm m/Makefile; seq -f n%g 70 | xargs touch")
     _, form = accept(client, "no")
     assert "more, which cordon changes work shows" in form["message"]
     assert form["requestedSchema"]["properties"]["decision"]["oneOf"][0]["title"] == "Yes, also what is not shown here"
