@@ -13,6 +13,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,15 +24,21 @@ struct changes_options {
     bool is_full;
 };
 
+/* Each once: what was a folder and is a file is two changes. */
 static int print_names(const struct layer *layer, const struct changes *changes)
 {
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
+    AUTO_FREE char *last = NULL;
 
     buf_append_str(&text, "");
     for (size_t i = 0; i < changes->len; i++) {
         AUTO_FREE char *path = change_path(layer, &changes->items[i]);
 
+        if (last && str_eq(path, last))
+            continue;
         buf_append(&text, path, strlen(path) + 1);
+        free(last);
+        last = TAKE_PTR(path);
     }
     return console_print(&text);
 }

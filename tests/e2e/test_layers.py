@@ -303,8 +303,10 @@ def test_odd_names_command_nothing(tree, terminal):
 
 
 def test_a_path_is_no_layer(tree):
-    layered(tree, "echo 1 > agent; echo 2 > other")
-    assert kinds(tree, "./agent") == {"agent": "A"} and len(kinds(tree, "agent")) == 2
+    layered(tree, "echo 1 > agent; echo 2 > other; rm gone.txt; mkdir gone.txt")
+    assert kinds(tree, "./agent") == {"agent": "A"} and len(kinds(tree, "agent")) == 3
+    assert tree.cordon("changes", "-0", "gone.txt").stdout == f"{tree.ws}/gone.txt\0"  # D and A: its name is told once
+    tree.cordon("drop", "gone.txt")
     assert "no layer is called so" in tree.cordon("changes", "agnet").stderr
     ran = tree.cordon("accept", "agent", "other", "othre")
     assert ran.returncode == 3 and "othre: nothing is changed there" in ran.stderr and kinds(tree) == {"agent": "A"}, ran
