@@ -88,7 +88,7 @@ static void answer(struct mcp_call *call, const json_t *result, json_t *json, co
         buf_appendf(&text, "Nothing was done: %s\n", text_of(json, "reason"));
     else
         buf_appendf(&text, "%zu %s.\n", json_array_size(done), verb);
-    mcp_layer_append_left(left, &text);
+    mcp_layer_append_left(result, &text);
     mcp_tool_result(call, text.data, json);
 }
 

@@ -85,8 +85,11 @@ void mcp_layer_append_counts(const json_t *counts, struct buf *ret)
         buf_append_str(ret, "no changes");
 }
 
-void mcp_layer_append_left(const json_t *left, struct buf *ret)
+void mcp_layer_append_left(const json_t *result, struct buf *ret)
 {
+    const json_t *left = json_object_get(result, "left");
+    const json_t *problems = json_object_get(result, "problems");
+
     for (size_t i = 0; i < json_array_size(left); i++) {
         const json_t *one = json_array_get(left, i);
         const char *detail = text_of(one, "detail");
@@ -95,6 +98,10 @@ void mcp_layer_append_left(const json_t *left, struct buf *ret)
         append_plain(text_of(one, "path"), ret);
         buf_appendf(ret, " (%s)%s", text_of(one, "reason"), detail ? ": " : "");
         append_plain(detail, ret);
+        buf_append_str(ret, "\n");
+    }
+    for (size_t i = 0; i < json_array_size(problems); i++) {
+        append_plain(json_string_value(json_array_get(problems, i)), ret);
         buf_append_str(ret, "\n");
     }
 }
@@ -214,7 +221,7 @@ static void on_dropped(struct mcp_call *call, const json_t *result)
     AUTO(buf_done) struct buf text = {.max = SIZE_MAX / 2};
 
     buf_appendf(&text, "%zu dropped.\n", json_array_size(done));
-    mcp_layer_append_left(left, &text);
+    mcp_layer_append_left(result, &text);
     mcp_news_changed(call->session->news);
     mcp_tool_result(call, text.data,
                     json_pack("{s:O, s:O*, s:O}", "done", (json_t *)done, "doneBase64",
