@@ -3,7 +3,8 @@
  * what is real.
  *
  * What is dropped is written down before, as an accept is: who opens the layer after a kill drops the rest. Settling needs
- * no journal, for it changes nothing that anybody sees. */
+ * no journal, for it changes nothing that anybody sees. On a full disk dropping does without: it makes room, and what a kill
+ * leaves of it is in the layer as it was. */
 #include "layer/accept.h"
 
 #include "base/alloc.h"
@@ -127,7 +128,8 @@ int change_drop(struct layer *layer, const struct accept_request *request,
     if (!is_dry && (work_begin(&work, 0, err) || work_write(&work, all, err))) {
         if (work.number > 0)
             work_end(&work, false, &ignored);
-        return -1;
+        if (!store_is_full(err))
+            return -1;
     }
     if (!is_dry && drop_carry_out(&work, err))
         return err_wrap(err, "dropped, but not all cleaned up; open the layer again");

@@ -81,6 +81,7 @@ int store_open_layer(int base, const char *id, struct err *err);
 int store_read(int dir, const char *name, struct buf *ret, struct err *err);
 
 /* Puts it in the place of what is there, whole or not at all. */
+bool store_is_full(const struct err *err); /* there is no room on the disk, or none for the user */
 int store_write(int dir, const char *name, const struct buf *text, struct err *err);
 
 /* Makes a folder of ours, if it is not there; or opens it, too. */

@@ -553,8 +553,7 @@ static bool is_no_place(const struct err *err)
 {
     return err->code == ERR_NOT_FOUND ||
            (err->code == ERR_SYSTEM &&
-            (err->sys == EROFS || err->sys == EACCES || err->sys == ENOENT || err->sys == ENOSPC ||
-             err->sys == EDQUOT));
+            (err->sys == EROFS || err->sys == EACCES || err->sys == ENOENT || store_is_full(err)));
 }
 
 static struct layer *make_anywhere(const char *held_by, struct err *err)

@@ -353,6 +353,12 @@ int layer_refresh(struct layer *layer, struct err *err)
 
 /* --- after a kill --- */
 
+/* On a full disk it is known to us alone, and to the next one again: what fills it can be dropped then. */
+static int save_end(const struct layer *layer, const struct step_record *record, struct err *err)
+{
+    return layer_save_step(layer, record, err) && !store_is_full(err) ? -1 : 0;
+}
+
 int step_recover(struct layer *layer, struct err *err)
 {
     bool is_changed = false;
@@ -364,7 +370,7 @@ int step_recover(struct layer *layer, struct err *err)
             continue;
         record->step.ended = change_time_of((int64_t)clock_wall_ns());
         record->step.is_shared = str_eq(record->boot, store_boot()); /* nobody has looked */
-        if (layer_save_step(layer, record, err))
+        if (save_end(layer, record, err))
             return -1;
         is_changed = true;
     }

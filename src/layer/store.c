@@ -282,6 +282,11 @@ const char *store_boot(void)
 
 /* --- files --- */
 
+bool store_is_full(const struct err *err)
+{
+    return err->code == ERR_SYSTEM && (err->sys == ENOSPC || err->sys == EDQUOT);
+}
+
 int store_read(int dir, const char *name, struct buf *ret, struct err *err)
 {
     AUTO_CLOSE int fd = fd_open_file(dir, name, O_NOFOLLOW, err);
