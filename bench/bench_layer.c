@@ -16,6 +16,7 @@
 #include "layer/change.h"
 #include "layer/layer.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -104,6 +105,14 @@ static void measure_steps(struct bench *bench)
 
 enum launch_way { PLAIN, AHEAD, AT_ONCE, JOINED, LAUNCH_WAYS };
 
+static void prepare(struct layer *layer)
+{
+    struct pollfd end = {.events = POLLIN};
+
+    while ((end.fd = layer_prepare(layer)) >= 0)
+        poll(&end, 1, -1);
+}
+
 /* In turns. Between two launches the layer is made as the server does it when it is quiet: but of AT_ONCE. */
 static void time_launches(const struct bench *bench, const char *const *argv,
                           struct sample ret[LAUNCH_WAYS])
@@ -125,7 +134,7 @@ static void time_launches(const struct bench *bench, const char *const *argv,
                 continue;
             bench_check(layer_squash(insides[way].layer, &err), &err);
             if (way == AHEAD)
-                layer_prepare(insides[way].layer);
+                prepare(insides[way].layer);
             else
                 layer_unprepare(insides[way].layer);
         }

@@ -44,6 +44,7 @@ struct layer {
     bool *is_covered;       /* of each root: the map had it, so it has to be there */
     struct overlay_namespace space; /* of the last step, or of the next one */
     int mounted_step;               /* that has ended, and has it still; 0: none */
+    struct overlay_apart apart;     /* is about to leave that, or to forget what is cached */
     bool is_prepared;               /* the next one's: nobody is in it */
     bool is_cached;                 /* but somebody was */
     struct buf seen;                /* what it lies over, and... */
@@ -154,6 +155,13 @@ void step_settle_clock(struct step_record *record);
 
 /* The mounts of the step that has ended go. It is shared if somebody has a file open there in which he could write. */
 void step_leave_mounts(struct layer *layer);
+
+/* Those of the next step, in which somebody was, have nothing cached any more. */
+int step_forget_cached(struct layer *layer, struct err *err);
+
+/* Begins what of both there is to do in a process of its own: a descriptor (borrowed) that is readable when that is done; -1: there is
+ * nothing, or that cannot be. */
+int step_leave_apart(struct layer *layer);
 
 /* Takes the step out, with all that it wrote. */
 int step_remove(struct layer *layer, int number, struct err *err);

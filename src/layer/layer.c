@@ -353,6 +353,8 @@ static struct layer *new_layer(const char *base, const char *id, const char *hel
 
 static void free_layer(struct layer *layer)
 {
+    if (layer->apart.pid)
+        overlay_apart_end(&layer->apart);
     buf_done(&layer->seen);
     buf_done(&layer->uppers);
     sandbox_view_settle(&layer->view);

@@ -199,8 +199,10 @@ void layer_cover_none(const struct layer *layer, struct access_map *map);
 struct sandbox_view *layer_view(struct layer *layer);
 
 /* Mounts the next step's overlays ahead, when the layer is quiet and a step of it has been mounted before: the launch that begins it
- * finds them, if nothing that they depend on has changed. What fails here the launch tells. */
-void layer_prepare(struct layer *layer);
+ * finds them, if nothing that they depend on has changed. What fails here the launch tells. What takes long, to leave the mounts of the
+ * step before, is begun in a process of its own: then its end is to be waited for, by the descriptor that is returned (borrowed; readable
+ * then), and this called again. Else -1. */
+int layer_prepare(struct layer *layer);
 
 /* They go. What changes steps in this process does it by itself; one to which the lock is lent cannot. */
 void layer_unprepare(struct layer *layer);

@@ -371,30 +371,24 @@ void layer_unprepare(struct layer *layer)
     layer->is_prepared = false;
 }
 
-/* What a command has looked at may be another by now. */
-static int forget_cached(struct layer *layer, struct err *err)
-{
-    if (layer->is_cached && overlay_refresh(&layer->space, layer->view.roots, false, err))
-        return -1;
-    layer->is_cached = false;
-    return 0;
-}
-
-void layer_prepare(struct layer *layer)
+int layer_prepare(struct layer *layer)
 {
     struct err ignored;
+    int apart;
 
-    if (layer->is_prepared)
-        forget_cached(layer, &ignored);
-    else if (!layer->launches && layer->space.users >= 0)
+    if (layer->launches || layer->space.users < 0)
+        return -1;
+    apart = step_leave_apart(layer);
+    if (apart < 0 && !layer->is_prepared)
         prepare(layer, &ignored);
+    return apart;
 }
 
 int next_prepare(struct layer *layer, struct err *err)
 {
     struct err ignored;
 
-    if (layer->is_prepared && is_as_seen(layer) && forget_cached(layer, &ignored) == 0)
+    if (layer->is_prepared && is_as_seen(layer) && step_forget_cached(layer, &ignored) == 0)
         return 0;
     layer_unprepare(layer);
     return prepare(layer, err);

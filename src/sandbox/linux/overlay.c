@@ -71,9 +71,6 @@ struct made_mount {
 struct work {
     const struct overlay *overlays;
     size_t len;
-    const char *const *refreshed; /* instead: roots to be refreshed in `in` */
-    bool freezes;                 /* and made read-only */
-    const struct overlay_namespace *in;
     int users;
     pid_t parent;
     int gate; /* tells the child that its ids are mapped; -1: it does that itself */
@@ -379,32 +376,6 @@ ON_OWN_STACK static int mounting_child(void *argument)
     _exit(0);
 }
 
-ON_OWN_STACK static int refreshing_child(void *argument)
-{
-    struct work *work = argument;
-    int status =
-        sys_fault() || setns(work->in->users, CLONE_NEWUSER) || setns(work->in->mounts, CLONE_NEWNS)
-            ? err_sys(work->err, "joining the layer")
-            : 0;
-
-    for (const char *const *root = work->refreshed; !status && *root; root++) {
-        int at = open_dir(work, *root);
-        AUTO_CLOSE int fs =
-            at < 0 || sys_fault()
-                ? -1
-                : (int)syscall(K_SYS_FSPICK, at, "", K_FSPICK_CLOEXEC | K_FSPICK_EMPTY_PATH);
-
-        status = at < 0 ? -1 : 0;
-        if (at >= 0 &&
-            (fs < 0 || (work->freezes && config(fs, K_FSCONFIG_SET_FLAG, "ro", NULL, 0)) ||
-             config(fs, K_FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0)))
-            status = err_sys(work->err, "refreshing the layer over %s", *root);
-        close_kept(work);
-    }
-    work->status = status;
-    _exit(0);
-}
-
 /* --- why not --- */
 
 struct search {
@@ -603,21 +574,6 @@ int overlay_mount(const struct overlay *overlays, size_t len, int users,
     if (!err->code)
         err_set(err, ERR_SYSTEM, "the process that mounts a layer was killed");
     return explain(&work, err);
-}
-
-int overlay_refresh(const struct overlay_namespace *space, const char *const *roots, bool freezes,
-                    struct err *err)
-{
-    int open[1];
-    struct work work = {.refreshed = roots, .freezes = freezes, .in = space, .err = err};
-
-    work.open = open;
-    work.users = work.gate = -1;
-    work.status = err_set(err, ERR_SYSTEM, "the process that reaches a layer was killed");
-    if (run_child(refreshing_child, &work, CLONE_FILES))
-        return err_sys(err, "starting a process");
-    close_kept(&work);
-    return work.status;
 }
 
 void overlay_close(struct overlay_namespace *space)

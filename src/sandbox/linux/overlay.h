@@ -42,6 +42,16 @@ int overlay_mount(const struct overlay *overlays, size_t len, int users,
 int overlay_refresh(const struct overlay_namespace *space, const char *const *roots, bool freezes,
                     struct err *err);
 
+/* The same in a process of its own, for what may take long: the kernel throws away all that it has cached, and with the mounts, when
+ * nobody else has them. `ret` is to be given to overlay_apart_end(). */
+struct overlay_apart {
+    pid_t pid; /* 0: there is none */
+    int pidfd; /* readable when it has ended */
+};
+int overlay_refresh_apart(const struct overlay_namespace *space, const char *const *roots,
+                          bool freezes, struct overlay_apart *ret, struct err *err);
+bool overlay_apart_end(struct overlay_apart *apart); /* waits for it; whether it could do it */
+
 /* Whether one whose `upper` is made in `place`, a directory in which we may make some, could lie over `root`: by doing
  * it. Nothing of it stays. Without a root: over an empty directory. Errors as of overlay_mount(). */
 int overlay_probe(const char *root, const char *place, struct err *err);

@@ -24,7 +24,9 @@
 #include "server/layer/layer_task.h"
 #include "server/server.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* An answer that waits for its changes. */
 struct reply {
@@ -115,6 +117,13 @@ void layer_reply(struct call *call, json_t *result, const char *id, int step)
     summarize(entry);
 }
 
+static void forget_apart(struct layer_entry *entry)
+{
+    loop_watch_free(TAKE_PTR(entry->apart));
+    if (entry->apart_fd >= 0)
+        close(TAKE_FD(entry->apart_fd));
+}
+
 void layer_steps_end(struct layer_entry *entry)
 {
     while (!list_is_empty(&entry->replies))
@@ -122,6 +131,7 @@ void layer_steps_end(struct layer_entry *entry)
     if (entry->layer)
         layer_on_quiet(entry->layer, NULL, NULL);
     loop_timer_stop(entry->timer);
+    forget_apart(entry);
     entry->ended_step = 0;
 }
 
@@ -196,10 +206,28 @@ static void tidy(struct layer_entry *entry)
     entry->tasks--;
 }
 
+static void on_apart(void *data, int fd, unsigned ready)
+{
+    struct layer_entry *entry = data;
+
+    forget_apart(entry);
+    layer_steps_prepare(entry);
+}
+
+/* The layer may be through with its descriptor before we are. */
 void layer_steps_prepare(struct layer_entry *entry)
 {
-    if (entry->layer && !entry->changing)
-        layer_prepare(entry->layer);
+    const int fd = entry->layer && !entry->changing ? layer_prepare(entry->layer) : -1;
+    struct err ignored;
+
+    if (fd < 0 || entry->apart)
+        return;
+    entry->apart_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (entry->apart_fd >= 0)
+        entry->apart = loop_watch_new(entry->table->server->loop, entry->apart_fd, LOOP_READ,
+                                      on_apart, entry, &ignored);
+    if (!entry->apart)
+        forget_apart(entry);
 }
 
 static void summary_end(struct layer_entry *entry, const json_t *result)

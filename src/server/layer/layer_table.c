@@ -344,6 +344,7 @@ struct layer_entry *layer_note(struct layer_table *table, const char *id)
         return entry;
     entry = alloc_zero(1, sizeof *entry);
     entry->table = table;
+    entry->apart_fd = -1;
     entry->id = alloc_str(id);
     list_append(&table->entries, &entry->link);
     tick(table);

@@ -24,6 +24,7 @@ struct layer_helper;
 struct layer_outside;
 struct layer_task;
 struct loop_timer;
+struct loop_watch;
 struct sandbox_call;
 struct server;
 struct workspace;
@@ -63,6 +64,9 @@ struct layer_entry {
     size_t
         tasks; /* that are about it, also those that have not begun: it is there and open for them */
     struct loop_timer *timer; /* what the end of a step leads to */
+    struct loop_watch
+        *apart;   /* the mounts of a step are left by a process of its own; NULL: none are */
+    int apart_fd; /* for its end; -1 */
     struct layer_helper *summary;
     int summary_step;
     bool summary_is_old; /* something was changed since it began */

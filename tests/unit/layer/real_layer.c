@@ -10,6 +10,7 @@
 #include "sandbox/linux/overlay.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -67,6 +68,14 @@ struct layer *place_layer(struct place *place, const char *name)
     if (!layer || layer_cover(layer, &place->map, &err))
         fail_msg("%s", err.msg);
     return layer;
+}
+
+void place_prepare(struct layer *layer)
+{
+    struct pollfd end = {.events = POLLIN};
+
+    while ((end.fd = layer_prepare(layer)) >= 0)
+        assert_int_equal(poll(&end, 1, -1), 1);
 }
 
 static void child(const struct sandbox_view *view, int input, const char *script)

@@ -22,6 +22,9 @@ struct layer *place_layer(struct place *place, const char *name); /* made, and c
 /* A command in it, which is a step of its own when nothing else lives. Its exit status. */
 int place_run(struct layer *layer, const char *script);
 
+/* The next step is mounted ahead. */
+void place_prepare(struct layer *layer);
+
 /* Started and not waited for. */
 struct living {
     struct layer *layer;

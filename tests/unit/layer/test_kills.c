@@ -94,9 +94,9 @@ static int run_ahead(struct place *place, struct layer *layer, struct err *err)
     int status = run_empty(place, layer, err);
 
     if (status == 0) {
-        layer_prepare(layer);
+        place_prepare(layer);
         status = run_step(place, layer, err);
-        layer_prepare(layer);
+        place_prepare(layer);
     }
     return status;
 }

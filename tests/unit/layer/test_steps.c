@@ -174,10 +174,19 @@ static void test_mounts_are_kept(void **state)
     assert_int_equal(run_in_root(&place, layer, "grep -q other sub/two && grep -q 3 sub/three"), 0);
     assert_true(are_mounts(layer, first));
 
+    /* That was forgotten in a process of its own, or at once where somebody comes before. */
+    assert_true(layer_prepare(layer) >= 0);
+    assert_int_equal(run_in_root(&place, layer, "grep -q other sub/two"), 0);
+    assert_true(layer->is_cached);
+    place_prepare(layer);
+    assert_false(layer->is_cached);
+
     /* What was written is a layer of its own, whose upper is mounted never again, even if it is empty in the end. */
     assert_int_equal(run_in_root(&place, layer, "echo x > x && rm x"), 0);
     assert_int_equal(run_in_root(&place, layer, "echo a > a"), 0);
-    layer_prepare(layer);
+    assert_true(layer->records[0].step.is_shared); /* until its mounts are gone */
+    place_prepare(layer);
+    assert_false(layer->records[0].step.is_shared);
     assert_true(layer->is_prepared);
     first = mounts_of(layer);
     assert_int_equal(run_in_root(&place, layer, "grep -q a a && echo b > b"), 0);
@@ -229,13 +238,13 @@ static void test_mounts_are_made_again(void **state)
 
         assert_int_equal(
             run_in_root(&place, layer, "cat .git/HEAD sub/.git/HEAD sub/two >look; rm look"), 0);
-        layer_prepare(layer);
+        place_prepare(layer);
         first = mounts_of(layer);
         edit(&place, edits[i].edit);
         assert_int_equal(run_in_root(&place, layer, edits[i].check), 0);
         assert_false(are_mounts(layer, first));
     }
-    layer_prepare(layer);
+    place_prepare(layer);
     edit(&place, "cd .. && mv root gone && mkdir root");
     assert_int_equal(layer_view(layer)->enter(layer_view(layer),
                                               &(struct launch_options){
