@@ -391,8 +391,8 @@ def test_who_is_interrupted_has_accepted_nothing(tree, terminal):
 
 def test_what_fills_the_disk_can_be_dropped(tree):
     """The end of the step could not be written down, nor can a journal."""
-    script = ('mount -t tmpfs -o size=500k,mode=700 none "$1" && export XDG_STATE_HOME="$1" && cd "$2" || exit 99; shift 2; '
-              '"$@" run -q --layer=agent -- sh -c "echo new > old.txt; cat /dev/zero > big; echo > more"; "$@" drop agent --all && "$@" changes agent')
+    script = ('mount -t tmpfs -o size=500k,mode=700 none "$1" && mount -t tmpfs none /var/tmp && export XDG_STATE_HOME="$1" && cd "$2" || exit 99; shift 2; '
+              '"$@" run -q --layer=agent -- sh -c "echo new > old.txt; head -c 4M /dev/zero > big; echo > more"; "$@" drop agent --all && "$@" changes agent')
     ran = subprocess.run(["unshare", "-rm", "sh", "-c", script, "sh", tree.outside, tree.ws, CORDON], env=tree.env, capture_output=True, text=True)
     assert "No space left" in ran.stderr and ran.returncode == 0, ran
     assert "dropped big" in ran.stdout and ran.stdout.endswith("nothing\n"), ran
