@@ -153,16 +153,6 @@ void step_view_init(struct layer *layer);
 /* Sets its base time back as far as the wall clock was since it began. */
 void step_settle_clock(struct step_record *record);
 
-/* The mounts of the step that has ended go. It is shared if somebody has a file open there in which he could write. */
-void step_leave_mounts(struct layer *layer);
-
-/* Those of the next step, in which somebody was, have nothing cached any more. */
-int step_forget_cached(struct layer *layer, struct err *err);
-
-/* Begins what of both there is to do in a process of its own: a descriptor (borrowed) that is readable when that is done; -1: there is
- * nothing, or that cannot be. */
-int step_leave_apart(struct layer *layer);
-
 /* Takes the step out, with all that it wrote. */
 int step_remove(struct layer *layer, int number, struct err *err);
 

@@ -1,5 +1,5 @@
-/* What a step is made of before it begins: a folder for each root, and the overlays over these, mounted in namespaces in which
- * nobody is.
+/* What a step is made of before it begins, a folder for each root, and the overlays over these, mounted in namespaces in which
+ * nobody is; and what of the mounts stands when it has ended.
  *
  *     next_prepare()     roots/R/next/{up,wk} are made and mounted: when a step begins, or ahead, when the layer is quiet
  *     next_take()        they become those of a step, by a rename: roots/R/0007
@@ -8,6 +8,9 @@
  * What was made ahead is used only where it still is what would be made now (look()): another root, or another directory in the
  * place of one that is shown as it really is, and it is thrown away. What the kernel has cached of what lies below, when
  * commands have looked at it, is forgotten.
+ *
+ * Mounts in which something was written are left before there are others: by a process of its own where somebody can wait for it
+ * (layer_prepare()), since the kernel then throws away all that it has cached of them.
  *
  * After a kill a folder "next" is in the way of nobody; who opens the layer next removes it. */
 #include "layer/inside.h"
@@ -24,6 +27,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,6 +343,78 @@ static int mount_all(struct layer *layer, struct err *err)
     return 0;
 }
 
+/* --- the mounts of the step that has ended, or that were given back --- */
+
+/* Nobody can write there any more, or that cannot be. */
+static void note_frozen(struct layer *layer, bool is_frozen)
+{
+    struct step_record *record = layer_step_find(layer, layer->mounted_step);
+    struct err ignored;
+
+    layer->mounted_step = 0;
+    if (!record || !is_frozen)
+        return;
+    record->step.is_shared = false;
+    layer_save_step(layer, record, &ignored);
+    layer_steps_changed(layer);
+}
+
+/* What was begun apart has an end. */
+static void finish_apart(struct layer *layer)
+{
+    bool is_done;
+
+    if (!layer->apart.pid)
+        return;
+    is_done = overlay_apart_end(&layer->apart);
+    if (layer->mounted_step)
+        note_frozen(layer, is_done);
+    else if (is_done)
+        layer->is_cached = false;
+}
+
+/* It is shared if somebody has a file open there in which he could write. */
+static void leave_mounts(struct layer *layer)
+{
+    struct err ignored;
+
+    finish_apart(layer);
+    if (layer->mounted_step)
+        note_frozen(layer, overlay_refresh(&layer->space, layer->view.roots, true, &ignored) == 0);
+    if (layer->space.mounts >= 0)
+        close(TAKE_FD(layer->space.mounts));
+}
+
+/* Of what stands for the next one, in which somebody was, the kernel has nothing cached any more. */
+static int forget_cached(struct layer *layer, struct err *err)
+{
+    finish_apart(layer);
+    if (layer->is_cached && overlay_refresh(&layer->space, layer->view.roots, false, err))
+        return -1;
+    layer->is_cached = false;
+    return 0;
+}
+
+/* Begins what of both there is to do in a process of its own: a descriptor (borrowed) that is readable when that is done; -1: there is
+ * nothing, or that cannot be. */
+static int leave_apart(struct layer *layer)
+{
+    struct pollfd end = {.fd = layer->apart.pidfd, .events = POLLIN};
+    struct err ignored;
+
+    if (layer->apart.pid && poll(&end, 1, 0) == 0)
+        return layer->apart.pidfd;
+    finish_apart(layer);
+    if (!layer->mounted_step && !(layer->is_prepared && layer->is_cached))
+        return -1;
+    if (overlay_refresh_apart(&layer->space, layer->view.roots, layer->mounted_step, &layer->apart,
+                              &ignored))
+        return -1;
+    if (layer->mounted_step)
+        close(TAKE_FD(layer->space.mounts));
+    return layer->apart.pidfd;
+}
+
 /* --- the next step --- */
 
 static int prepare(struct layer *layer, struct err *err)
@@ -346,7 +422,7 @@ static int prepare(struct layer *layer, struct err *err)
     struct err why;
 
     sandbox_view_settle(&layer->view); /* what it wrote to is a lower layer now */
-    step_leave_mounts(layer);
+    leave_mounts(layer);
     buf_done(&layer->seen);
     buf_done(&layer->uppers);
     if (make_folders(layer, &why) || mount_all(layer, &why)) {
@@ -365,7 +441,7 @@ void layer_unprepare(struct layer *layer)
 {
     if (layer->launches || layer->is_adopted)
         return;
-    step_leave_mounts(layer);
+    leave_mounts(layer);
     if (layer->is_prepared)
         next_drop_folders(layer);
     layer->is_prepared = false;
@@ -378,7 +454,7 @@ int layer_prepare(struct layer *layer)
 
     if (layer->launches || layer->space.users < 0)
         return -1;
-    apart = step_leave_apart(layer);
+    apart = leave_apart(layer);
     if (apart < 0 && !layer->is_prepared)
         prepare(layer, &ignored);
     return apart;
@@ -388,7 +464,7 @@ int next_prepare(struct layer *layer, struct err *err)
 {
     struct err ignored;
 
-    if (layer->is_prepared && is_as_seen(layer) && step_forget_cached(layer, &ignored) == 0)
+    if (layer->is_prepared && is_as_seen(layer) && forget_cached(layer, &ignored) == 0)
         return 0;
     layer_unprepare(layer);
     return prepare(layer, err);

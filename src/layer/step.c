@@ -29,7 +29,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,72 +285,6 @@ static void end_written(struct layer *layer, struct step_record *record)
     record->step.wait_status = layer->first_status;
     layer_save_step(layer, record, &ignored);
     layer_steps_changed(layer);
-}
-
-/* Nobody can write there any more, or that cannot be. */
-static void note_frozen(struct layer *layer, bool is_frozen)
-{
-    struct step_record *record = layer_step_find(layer, layer->mounted_step);
-    struct err ignored;
-
-    layer->mounted_step = 0;
-    if (!record || !is_frozen)
-        return;
-    record->step.is_shared = false;
-    layer_save_step(layer, record, &ignored);
-    layer_steps_changed(layer);
-}
-
-/* What was begun apart has an end. */
-static void finish_apart(struct layer *layer)
-{
-    bool is_done;
-
-    if (!layer->apart.pid)
-        return;
-    is_done = overlay_apart_end(&layer->apart);
-    if (layer->mounted_step)
-        note_frozen(layer, is_done);
-    else if (is_done)
-        layer->is_cached = false;
-}
-
-void step_leave_mounts(struct layer *layer)
-{
-    struct err ignored;
-
-    finish_apart(layer);
-    if (layer->mounted_step)
-        note_frozen(layer, overlay_refresh(&layer->space, layer->view.roots, true, &ignored) == 0);
-    if (layer->space.mounts >= 0)
-        close(TAKE_FD(layer->space.mounts));
-}
-
-int step_forget_cached(struct layer *layer, struct err *err)
-{
-    finish_apart(layer);
-    if (layer->is_cached && overlay_refresh(&layer->space, layer->view.roots, false, err))
-        return -1;
-    layer->is_cached = false;
-    return 0;
-}
-
-int step_leave_apart(struct layer *layer)
-{
-    struct pollfd end = {.fd = layer->apart.pidfd, .events = POLLIN};
-    struct err ignored;
-
-    if (layer->apart.pid && poll(&end, 1, 0) == 0)
-        return layer->apart.pidfd;
-    finish_apart(layer);
-    if (!layer->mounted_step && !(layer->is_prepared && layer->is_cached))
-        return -1;
-    if (overlay_refresh_apart(&layer->space, layer->view.roots, layer->mounted_step, &layer->apart,
-                              &ignored))
-        return -1;
-    if (layer->mounted_step)
-        close(TAKE_FD(layer->space.mounts));
-    return layer->apart.pidfd;
 }
 
 static void end(struct layer *layer)
