@@ -39,9 +39,10 @@ struct proxied {
     unsigned next; /* the oldest */
 };
 
-/* The proxy's fact that was given out last. */
+/* The proxy's fact that is given out next, or was last. */
 struct told_connect {
     struct proxy_fact fact;
+    bool is_kept; /* it is still to be given out */
     struct launch_connect connect;
     char path[PROXY_HOST_MAX + 8];
 };
@@ -205,20 +206,28 @@ static bool next_connect(const struct launch *launch, struct proxy_fact *ret)
            launch_publish_next(launch, ret);
 }
 
-static bool read_connect(struct launch *launch, struct launch_fact *ret)
+/* Keeps what the proxy tells next until it is its turn. */
+static void take_connect(struct launch *launch)
 {
     struct proxy_fact fact;
 
-    while (next_connect(launch, &fact)) {
+    while (!(launch->told && launch->told->is_kept) && next_connect(launch, &fact)) {
         if (fact.protocol >= NETWORK_PROTOCOLS || fact.id >= OF_PROXY)
             continue; /* nothing that a proxy of ours says */
         if (!launch->told)
             launch->told = alloc_zero(1, sizeof *launch->told);
         launch->told->fact = fact;
-        decode_connect(launch, ret);
-        return true;
+        launch->told->is_kept = true;
     }
-    return false;
+}
+
+static bool read_connect(const struct launch *launch, struct launch_fact *ret)
+{
+    if (!launch->told || !launch->told->is_kept)
+        return false;
+    launch->told->is_kept = false;
+    decode_connect(launch, ret);
+    return true;
 }
 
 /* --- both --- */
@@ -281,11 +290,13 @@ static bool is_of_guard(const struct guard_fact *fact)
            fact->operation <= GUARD_OP_READ && !fact->program[GUARD_COMM - 1];
 }
 
-/* The guard's come first: it knows who has caused the proxy's. */
+/* The guard has told who causes what the proxy tells before the proxy could: so one of the proxy's is taken first,
+ * and given out when the guard has nothing more to say. */
 bool launch_read_fact(struct launch *launch, struct launch_fact *ret)
 {
     const struct guard_fact *fact;
 
+    take_connect(launch);
     while (launch->channel && (fact = guard_channel_next(launch->channel))) {
         if (!is_of_guard(fact))
             continue;
