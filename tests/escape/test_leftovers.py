@@ -12,6 +12,7 @@ first words.
 
 import os
 import random
+import re
 import select
 import signal
 import time
@@ -64,6 +65,7 @@ def strike(chance, process):
         Stage.send(pid, signal.SIGKILL if chance.random() < 0.8 else signal.SIGTERM)
 
 
+OWNER = re.compile(r"cordon-(\d+)-\d+")
 LAYERS = "/.local/state/cordon"  # of whom was killed, until somebody looks after them
 
 
@@ -71,12 +73,10 @@ def listing(*folders):
     return sorted(str(path) for folder in folders for path in Path(folder).rglob("*"))
 
 
-def cgroups():
-    return set(listing_folders("/sys/fs/cgroup"))
-
-
-def listing_folders(top):
-    return [path for path, _, _ in os.walk(top)]
+def cgroups_of(pids):
+    """Those whose owner is gone. Other tests, and the one that plays systemd, have theirs at the same time."""
+    return [path for path, _, _ in os.walk("/sys/fs/cgroup") if (owner := OWNER.fullmatch(os.path.basename(path)))
+            and int(owner[1]) in pids and not os.path.exists(f"/proc/{owner[1]}")]
 
 
 def mounts():
@@ -104,14 +104,16 @@ def left_behind(name, tools):
         for _ in range(2):  # makes what Cordon keeps for itself; the first one empties it, too
             stage.run("/bin/true")
         places = [stage.ws, stage.tmp, stage.home, stage.out, runtime, "/tmp", "/dev/shm"]
-        before = listing(*places), mounts(), cgroups()
+        before = listing(*places), mounts()
         watch = Watch()
         stage.cleanup.callback(watch.close)
         for place in (stage.ws, stage.tmp, stage.out, "/tmp"):
             watch.add(place)
-        codes, seen = [], []
+        codes, seen, pids = [], [], set()
         for number in range(RUNS):
-            codes.append(one_run(stage, chance, number))
+            process = one_run(stage, chance, number)
+            codes.append(process.returncode)
+            pids.add(process.pid)
             seen += [path for path in watch.names() if path != stage.ws / "mine"]
         last = stage.run("/bin/true")
         found = [f"process: {words}" for words in alive()]
@@ -119,8 +121,7 @@ def left_behind(name, tools):
                   if "/mine" not in path and not (IN_LAYER and LAYERS in path)]
         found += [f"for a moment: {path}" for path in seen]
         found += [] if mounts() == before[1] else [f"mounts: {mounts()}"]
-        new = cgroups() - before[2]
-        found += [f"cgroup: {path}" for path in new if "cordon" in path and os.path.exists(path)]
+        found += [f"cgroup: {path}" for path in cgroups_of(pids)]
         found += [] if last.code == 0 else [f"the last run: {last}"]
         found += [] if any(code < 0 for code in codes) else ["no run was killed"]
         return found
@@ -134,9 +135,9 @@ def one_run(stage, chance, number):
         strike(chance, process)
         if process.poll() is None and kind in ("linger", "breed"):
             process.send_signal(signal.SIGTERM)  # it was too early, or hit only the launcher
-    code = process.wait(30)
+    process.wait(30)
     stage.stop(process)
-    return code
+    return process
 
 
 @pytest.mark.parametrize("name", [name for name in identity.here()
