@@ -3,11 +3,12 @@ the sandbox refuses something, in every disguise, and of as many that fail for r
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
 import pytest
-from harness import finish, read_until
+from harness import CORDON, LAUNCHER, finish, read_until
 from processes import children, name_of
 from served import Server, exec_result, exec_run, uri, workspace_write
 from tools import need
@@ -373,6 +374,31 @@ def test_a_command_ends_with_its_guard(place):
     _, err = finish(with_guard, 125)
     assert b"the guard of the sandbox died" in err and not (place.ws / "file").exists()
     assert other.poll() is None
+
+
+LETS_GO = """#!/usr/bin/python3 -I
+import os, socket
+control = socket.socket(fileno=3)
+channel = socket.socket(fileno=socket.recv_fds(control, 4096, 8)[1][0])
+_, (listener,), _, _ = socket.recv_fds(channel, 4096, 8)
+if MODE == "lets go":
+    channel.close()
+    os.close(listener)
+    control.recv(1)
+"""
+
+
+@pytest.mark.parametrize("mode,word", [("lets go", "let go"), ("dies", "died")])
+def test_a_guard_that_is_gone_before_the_command_begins_is_told(place, mode, word):
+    programs = place.base / "programs"
+    programs.mkdir()
+    for program in (CORDON, LAUNCHER):
+        shutil.copy(program, programs)
+    guard = programs / "cordon-guard"
+    guard.write_text(LETS_GO.replace("MODE", repr(mode)))
+    guard.chmod(0o755)
+    ran = place.run("--", "/bin/true", program=programs / CORDON.name)
+    assert ran.returncode in (125, 126) and f"the guard of the sandbox {word} before the command began" in ran.stderr, ran
 
 
 # --- one denial is one line: what, why, the one thing to type ---

@@ -36,6 +36,17 @@ static void report_failure(const struct plan_message *message, struct launch_rep
                  plan_op_name((enum plan_op)message->op));
 }
 
+/* ENOSYS is what the kernel answers when nobody is there to be asked. */
+static void explain_failure(const struct launch *launch, struct err *failure)
+{
+    if (failure->sys != ENOSYS || !launch->channel)
+        return;
+    guard_channel_finish(launch->channel, true);
+    if (guard_channel_is_broken(launch->channel))
+        err_wrap(failure, "the guard of the sandbox %s before the command began",
+                 guard_link_has_died() ? "died" : "let go");
+}
+
 static struct timeval time_of(uint64_t microseconds)
 {
     return (struct timeval){.tv_sec = (time_t)(microseconds / 1000000),
@@ -82,6 +93,7 @@ int launch_read(struct launch *launch, struct launch_report *ret, struct err *er
     } else {
         launch->is_over = true;
         report_failure(&message, ret);
+        explain_failure(launch, &ret->failure);
     }
     return 0;
 }
