@@ -41,12 +41,24 @@ static bool watch(int fd, struct command *command, enum source source)
 {
     struct epoll_event event = {.events = EPOLLIN};
 
-    event.data.ptr = (char *)command + source;
+    event.data.u64 = (uintptr_t)command + source;
     return epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* Before it is closed: a child that was just forked has it, too, for a moment, and what is open somewhere stays watched. */
+static void unwatch(int fd)
+{
+    if (fd >= 0)
+        epoll_ctl(poller, EPOLL_CTL_DEL, fd, NULL);
 }
 
 static void leave(struct command *command)
 {
+    unwatch(command->channel);
+    unwatch(command->listener);
+    unwatch(command_ends(command));
+    unwatch(points_events(command));
+    unwatch(command->execs.poller);
     command_free(command);
     commands--;
 }
@@ -54,6 +66,7 @@ static void leave(struct command *command)
 /* Nobody can ask any more; how the last processes have ended is told when they are reaped. */
 static void end(struct command *command)
 {
+    unwatch(command->listener);
     if (command->listener >= 0)
         close(command->listener);
     command->listener = -1;
@@ -108,14 +121,14 @@ static void read_channel(struct command *command)
 
 static void handle(const struct epoll_event *event)
 {
-    uintptr_t bits = (uintptr_t)event->data.ptr;
+    const uintptr_t bits = (uintptr_t)event->data.u64;
     struct command *command;
 
     if (!bits) {
         read_control();
         return;
     }
-    command = (struct command *)((char *)event->data.ptr - bits % SOURCE_STEP);
+    command = (struct command *)(bits - bits % SOURCE_STEP); /* as watch() had it */
     if (bits % SOURCE_STEP == CHANNEL) {
         read_channel(command);
     } else if (bits % SOURCE_STEP == ENDS) {
@@ -126,8 +139,9 @@ static void handle(const struct epoll_event *event)
         exec_look(command);
         if (command->has_ended && exec_is_over(command))
             leave(command);
-    } else if (!(event->events & EPOLLIN) || !command_serve(command)) {
-        end(command);
+    } else if (event->events & EPOLLIN ? !command_serve(command)
+                                       : (event->events & EPOLLHUP) != 0) {
+        end(command); /* EPOLLERR alone is a signal to us while the kernel looked */
     }
 }
 
