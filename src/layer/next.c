@@ -359,7 +359,7 @@ static void note_frozen(struct layer *layer, bool is_frozen)
     layer_steps_changed(layer);
 }
 
-/* What was begun apart has an end. */
+/* What was begun apart has an end. What could not be forgotten is mounted anew. */
 static void finish_apart(struct layer *layer)
 {
     bool is_done;
@@ -371,6 +371,8 @@ static void finish_apart(struct layer *layer)
         note_frozen(layer, is_done);
     else if (is_done)
         layer->is_cached = false;
+    else
+        layer_unprepare(layer);
 }
 
 /* It is shared if somebody has a file open there in which he could write. */
@@ -385,14 +387,15 @@ static void leave_mounts(struct layer *layer)
         close(TAKE_FD(layer->space.mounts));
 }
 
-/* Of what stands for the next one, in which somebody was, the kernel has nothing cached any more. */
-static int forget_cached(struct layer *layer, struct err *err)
+/* What stands for the next one still does, and of what somebody saw in it the kernel has nothing cached any more. */
+static bool forget_cached(struct layer *layer)
 {
+    struct err ignored;
+
     finish_apart(layer);
-    if (layer->is_cached && overlay_refresh(&layer->space, layer->view.roots, false, err))
-        return -1;
-    layer->is_cached = false;
-    return 0;
+    if (layer->is_prepared && layer->is_cached)
+        layer->is_cached = overlay_refresh(&layer->space, layer->view.roots, false, &ignored) != 0;
+    return layer->is_prepared && !layer->is_cached;
 }
 
 /* Begins what of both there is to do in a process of its own: a descriptor (borrowed) that is readable when that is done; -1: there is
@@ -462,9 +465,7 @@ int layer_prepare(struct layer *layer)
 
 int next_prepare(struct layer *layer, struct err *err)
 {
-    struct err ignored;
-
-    if (layer->is_prepared && is_as_seen(layer) && forget_cached(layer, &ignored) == 0)
+    if (layer->is_prepared && is_as_seen(layer) && forget_cached(layer))
         return 0;
     layer_unprepare(layer);
     return prepare(layer, err);
