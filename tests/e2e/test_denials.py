@@ -388,8 +388,8 @@ if MODE == "lets go":
 """
 
 
-@pytest.mark.parametrize("mode,word", [("lets go", "let go"), ("dies", "died")])
-def test_a_guard_that_is_gone_before_the_command_begins_is_told(place, mode, word):
+@pytest.mark.parametrize("mode", ["lets go", "dies"])
+def test_a_guard_that_is_gone_before_the_command_begins_is_told(place, mode):
     programs = place.base / "programs"
     programs.mkdir()
     for program in (CORDON, LAUNCHER):
@@ -398,7 +398,7 @@ def test_a_guard_that_is_gone_before_the_command_begins_is_told(place, mode, wor
     guard.write_text(LETS_GO.replace("MODE", repr(mode)))
     guard.chmod(0o755)
     ran = place.run("--", "/bin/true", program=programs / CORDON.name)
-    assert ran.returncode in (125, 126) and f"the guard of the sandbox {word} before the command began" in ran.stderr, ran
+    assert ran.returncode == 126 and "the guard of the sandbox was gone before the command began" in ran.stderr, ran
 
 
 # --- one denial is one line: what, why, the one thing to type ---

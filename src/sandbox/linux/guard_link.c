@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { COUNTS_MS = 1000, DEATH_MS = 100 };
+enum { COUNTS_MS = 1000 };
 
 static struct companion the_guard = {
     .name = GUARD_PROGRAM, .word = "the guard", .is_busy = ATOMIC_FLAG_INIT};
@@ -39,13 +39,6 @@ void guard_link_leave(void)
 void guard_link_reap(void)
 {
     companion_reap(&the_guard);
-}
-
-bool guard_link_has_died(void)
-{
-    struct pollfd end = {.fd = the_guard.pid ? the_guard.pidfd : -1, .events = POLLIN};
-
-    return poll(&end, 1, DEATH_MS) > 0;
 }
 
 /* --- a channel --- */

@@ -24,9 +24,6 @@ void guard_link_join(void);
 void guard_link_leave(void);
 void guard_link_reap(void);
 
-/* The one that was started last; one that is dying is waited for (100 ms at most). */
-bool guard_link_has_died(void);
-
 struct guard_channel;
 
 struct guard_channel *guard_channel_new(struct err *err); /* NULL on failure */

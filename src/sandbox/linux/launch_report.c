@@ -43,8 +43,7 @@ static void explain_failure(const struct launch *launch, struct err *failure)
         return;
     guard_channel_finish(launch->channel, true);
     if (guard_channel_is_broken(launch->channel))
-        err_wrap(failure, "the guard of the sandbox %s before the command began",
-                 guard_link_has_died() ? "died" : "let go");
+        err_wrap(failure, "the guard of the sandbox was gone before the command began");
 }
 
 static struct timeval time_of(uint64_t microseconds)
