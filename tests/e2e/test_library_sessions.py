@@ -13,7 +13,7 @@ EMIT = BUILD / "tests/unit/process/emit"
 
 @pytest.mark.parametrize("where,count", [("inside", 3000), ("outside", 1000)])
 @pytest.mark.parametrize("stdio", ["pipe", "tty"])
-def test_no_byte_is_lost_of_3000_commands_that_end_at_once(place, stdio, where, count):
+def test_no_byte_is_lost_of_many_commands_that_end_at_once(place, stdio, where, count):
     """The same where a child stays and holds the output: tests/unit/process/test_process_flood.c."""
     emit = shutil.copy(EMIT, place.base)  # the build may be in /tmp, where commands do not see it
     ran = place.cordon(emit, count, stdio, where, program=host.build(place, "flood"), env=host.ENV)
